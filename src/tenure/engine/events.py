@@ -1,0 +1,43 @@
+"""Facts leave the engine here, as typed values; who logs them or counts them is decided in wiring."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tenure.core.ids import JobId, TenantId
+
+
+class FactName(StrEnum):
+    """What happened."""
+
+    WORKER_STARTED = "worker.started"
+    WORKER_STOPPING = "worker.stopping"
+    WORKER_STOPPED = "worker.stopped"
+    JOB_CLAIMED = "job.claimed"
+    RUN_ENDED = "run.ended"
+    RUN_STALE = "run.stale"
+    """A report came too late: its fence was no longer current, nothing was written."""
+    LEASE_LOST = "lease.lost"
+    LEASE_LAPSED = "lease.lapsed"
+    JOB_EXPIRED = "job.expired"
+    LANE_LOST_SIGHT = "lane.lost_sight"
+    """The sweep found ready jobs their lane did not know of; should never happen."""
+    LANE_DRIFTED = "lane.drifted"
+    """A running counter differed from the leases; should never happen."""
+    DATABASE_AWAY = "database.away"
+    HOUSEKEEPING_FAILED = "housekeeping.failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One thing that happened. `detail` is a short sentence without secrets or data."""
+
+    name: FactName
+    job_id: JobId | None = None
+    tenant_id: TenantId | None = None
+    kind: str | None = None
+    attempt: int | None = None
+    detail: str | None = None
+
+
+Observer = Callable[[Fact], None]

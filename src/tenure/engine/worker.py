@@ -1,0 +1,271 @@
+"""The worker: claims while it has free slots, runs, settles; housekeeping beside it; stops in stages."""
+
+import asyncio
+import contextlib
+import os
+import random
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from tenure import __version__
+from tenure.core import limits
+from tenure.core.errors import DatabaseUnavailableError
+from tenure.core.ids import JobId, WorkerId
+from tenure.core.job import Claim
+from tenure.core.lease import stop_at
+from tenure.core.run import RunEnd
+from tenure.engine import housekeeping
+from tenure.engine.clock import monotonic_seconds
+from tenure.engine.doorbells.postgres import hear_rings
+from tenure.engine.events import Fact, FactName, Observer
+from tenure.engine.execute import execute_run
+from tenure.engine.handlers import Isolation, Kinds
+from tenure.engine.heartbeat import Heart, LiveRun
+from tenure.engine.isolation.process import ChildPool
+from tenure.engine.isolation.work import StopReason, Work
+from tenure.engine.settle import settle_runs
+from tenure.store import jobs, queues, workers
+from tenure.store.database import Database
+from tenure.store.workers import WorkerIdentity
+
+LANE_CHECK_SECONDS = 10.0
+PARTITION_SECONDS = 3_600.0
+SETTLE_RETRY_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chore:
+    """Something to do beside the jobs, about every `seconds`, in every worker; it must be safe to do twice at once."""
+
+    seconds: float
+    run: Callable[[], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerOptions:
+    """What one worker process does. `shutdown_seconds`: how long running jobs may go on after a stop request."""
+
+    queues: tuple[str, ...]
+    slots: int = 1
+    factory: str
+    """`module:function` that gives the same kinds inside a child process."""
+    shutdown_seconds: float = 25.0
+    chores: tuple[Chore, ...] = ()
+
+
+class Worker:
+    """One worker process: `await run()`; `stop()` asks it to finish, a second `stop()` makes it end at once."""
+
+    def __init__(self, database: Database, kinds: Kinds, options: WorkerOptions, observe: Observer) -> None:
+        self._database = database
+        self._kinds = kinds
+        self._options = options
+        self._observe = observe
+        self._identity = WorkerIdentity(
+            id=WorkerId(uuid4()),
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            queues=options.queues,
+            slots=options.slots,
+            version=__version__,
+        )
+        self._heart = Heart(database.settings, self._identity.id, observe)
+        self._children = ChildPool(options.factory)
+        self._wake = asyncio.Event()
+        self._stopping = asyncio.Event()
+        self._forced = asyncio.Event()
+        self._runs: dict[JobId, tuple[Work, asyncio.Task[None]]] = {}
+
+    async def run(self) -> None:
+        """Work until stopped. Returns when every run has ended or was handed back."""
+        await self._introduce()
+        async with self._beside(self._hear(), self._keep_house()):
+            while not self._stopping.is_set():
+                await self._wait_for_wake(more=await self._claim_once())
+            await self._finish()
+        self._heart.stop()
+        await self._children.close()
+        with contextlib.suppress(DatabaseUnavailableError):
+            async with self._database.connection() as connection:
+                await workers.beat(connection, self._identity.id, stopped=True)
+        self._tell(FactName.WORKER_STOPPED)
+
+    def stop(self) -> None:
+        """First call: claim nothing more, finish. Second call: hand everything back now."""
+        if self._stopping.is_set():
+            self._forced.set()
+        self._stopping.set()
+        self._wake.set()
+
+    async def _introduce(self) -> None:
+        async with self._database.transaction() as connection:
+            await workers.register(connection, self._identity)
+            for queue in self._options.queues:
+                await queues.ensure(connection, queue)
+        if any(kind.isolation is Isolation.PROCESS for kind in self._kinds.values()):
+            await self._children.warm(self._options.slots)
+        self._heart.start()
+        self._tell(FactName.WORKER_STARTED, f"queues {', '.join(self._options.queues)}")
+
+    @contextlib.asynccontextmanager
+    async def _beside(self, *coroutines: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+        tasks = [asyncio.create_task(coroutine) for coroutine in coroutines]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _claim_once(self) -> bool:
+        """Fill the free slots. True: there may be more work than slots, so claim again as soon as one is free."""
+        self._wake.clear()
+        for queue in random.sample(self._options.queues, len(self._options.queues)):
+            free = self._options.slots - len(self._runs)
+            if free <= 0:
+                return True
+            request = jobs.ClaimRequest(queue=queue, worker_id=self._identity.id, count=free, kinds=tuple(self._kinds))
+            sent_at = monotonic_seconds()
+            try:
+                async with self._database.connection() as connection:
+                    claims = await jobs.claim(connection, request)
+            except DatabaseUnavailableError as error:
+                self._tell(FactName.DATABASE_AWAY, f"claim: {error}")
+                return False
+            for claim in claims:
+                self._begin(claim, sent_at)
+            if claims:
+                return True
+        return False
+
+    async def _wait_for_wake(self, *, more: bool) -> None:
+        """Until a slot is free (when there may be more work) or somebody rings; polling is the floor."""
+        if more and len(self._runs) < self._options.slots:
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(limits.POLL_SECONDS * random.uniform(0.8, 1.0)):  # noqa: S311
+                await self._wake.wait()
+
+    def _begin(self, claim: Claim, sent_at: float) -> None:
+        loop = asyncio.get_running_loop()
+        live = LiveRun(
+            claim=claim,
+            stop_at=stop_at(sent_at, claim.lease_seconds),
+            on_cancel=lambda: _call_soon(loop, work.stop, StopReason.CANCEL),
+            on_lost=lambda: _call_soon(loop, work.stop, StopReason.LOST),
+        )
+        work = Work(
+            claim=claim,
+            kind=self._kinds[claim.kind],
+            report=lambda progress: self._heart.report(live, progress),
+            checkpoint=lambda value: self._heart.keep(live, value),
+        )
+        self._heart.add(live)
+        self._runs[claim.fence.job_id] = (work, asyncio.create_task(self._carry(work, live)))
+        self._tell(FactName.JOB_CLAIMED, claim=claim)
+
+    async def _carry(self, work: Work, live: LiveRun) -> None:
+        """One claimed job from start to settled."""
+        claim = work.claim
+        try:
+            end = await execute_run(work, self._children)
+            # Out of the heart first: a heartbeat that crosses the settle would take the ended lease for a lost one.
+            self._heart.remove(live)
+            if work.stop_reason is StopReason.LOST:
+                self._tell(FactName.RUN_STALE, "the lease was lost; the result is dropped", claim=claim)
+                return
+            await self._settle(live, end)
+        finally:
+            self._heart.remove(live)
+            del self._runs[claim.fence.job_id]
+            self._wake.set()
+
+    async def _settle(self, live: LiveRun, end: RunEnd) -> None:
+        """Write the end down; while the database is away, try again for as long as the lease can still be ours."""
+        while True:
+            try:
+                async with self._database.connection() as connection:
+                    await self._heart.flush(live, connection)
+                settled = await settle_runs(self._database, self._kinds, [(live.claim, end)], host=self._identity.host)
+            except DatabaseUnavailableError as error:
+                self._tell(FactName.DATABASE_AWAY, f"settle: {error}", claim=live.claim)
+                if monotonic_seconds() >= live.stop_at:
+                    return
+                await asyncio.sleep(SETTLE_RETRY_SECONDS)
+                continue
+            if settled:
+                detail = f"{type(end).__name__.lower()}, the job is {settled[0].state}"
+                self._tell(FactName.RUN_ENDED, detail, claim=live.claim)
+            else:
+                self._tell(FactName.RUN_STALE, "nothing was written", claim=live.claim)
+            return
+
+    async def _finish(self) -> None:
+        """Let running jobs end; after the grace, or at once when forced, hand them back."""
+        self._tell(FactName.WORKER_STOPPING, f"{len(self._runs)} running")
+        if not self._runs:
+            return
+        tasks = [task for _, task in self._runs.values()]
+        forced = asyncio.create_task(self._forced.wait())
+        ended = asyncio.create_task(_all_done(tasks))
+        await asyncio.wait([ended, forced], timeout=self._options.shutdown_seconds, return_when=asyncio.FIRST_COMPLETED)
+        forced.cancel()
+        for work, _ in list(self._runs.values()):
+            work.stop(StopReason.RELEASE)
+        if self._forced.is_set():
+            self._children.kill()
+        await ended
+
+    async def _hear(self) -> None:
+        await hear_rings(self._database.settings, self._options.queues, self._wake.set, self._observe)
+
+    async def _keep_house(self) -> None:
+        """Promote, reap and expire every two seconds or so; check the lanes and partitions now and then."""
+        database, kinds, observe, queue_names = self._database, self._kinds, self._observe, self._options.queues
+        chores = (
+            Chore(seconds=limits.REAP_SECONDS, run=lambda: housekeeping.promote_due(database)),
+            Chore(seconds=limits.REAP_SECONDS, run=lambda: housekeeping.reap_lapsed(database, kinds, observe)),
+            Chore(seconds=limits.REAP_SECONDS, run=lambda: housekeeping.expire_late(database, kinds, observe)),
+            Chore(seconds=LANE_CHECK_SECONDS, run=lambda: housekeeping.check_lanes(database, queue_names, observe)),
+            Chore(seconds=PARTITION_SECONDS, run=lambda: housekeeping.make_partitions(database)),
+        )
+        await asyncio.gather(*(self._repeat(chore) for chore in (*chores, *self._options.chores)))
+
+    async def _repeat(self, chore: Chore) -> None:
+        while True:
+            # Spread out, so that many workers do not come at the same moment.
+            await asyncio.sleep(chore.seconds * random.uniform(0.5, 1.0))  # noqa: S311
+            try:
+                await chore.run()
+            except DatabaseUnavailableError as error:
+                self._tell(FactName.DATABASE_AWAY, f"housekeeping: {error}")
+            except Exception as error:  # noqa: BLE001  one chore that fails must not end the others
+                self._tell(FactName.HOUSEKEEPING_FAILED, f"{type(error).__name__}: {error}".partition("\n")[0])
+
+    def _tell(self, name: FactName, detail: str | None = None, *, claim: Claim | None = None) -> None:
+        if claim is None:
+            self._observe(Fact(name=name, detail=detail))
+            return
+        self._observe(
+            Fact(
+                name=name,
+                job_id=claim.fence.job_id,
+                tenant_id=claim.tenant_id,
+                kind=claim.kind,
+                attempt=claim.fence.attempt,
+                detail=detail,
+            )
+        )
+
+
+async def _all_done(tasks: list[asyncio.Task[None]]) -> None:
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _call_soon(loop: asyncio.AbstractEventLoop, stop: Callable[[StopReason], None], reason: StopReason) -> None:
+    """From the heart's thread into the worker's loop, which may be closing."""
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(stop, reason)

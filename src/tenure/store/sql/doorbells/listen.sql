@@ -1,0 +1,2 @@
+-- listen: hear the rings of all queues.
+LISTEN tenure_doorbell;

@@ -1,0 +1,87 @@
+-- claim: give up to `count` ready jobs of one queue to a worker, fairly. Guard: the caller holds the queue's lock
+-- and has folded its lane events; each job must still be queued. Policy: core/fairness.py.
+WITH queue AS MATERIALIZED (
+    SELECT least(%(count)s, coalesce(slots - running, %(count)s)) AS free,
+           least(%(count)s, coalesce(slots - headroom - running, %(count)s)) AS lendable
+      FROM tenure.queues WHERE name = %(queue)s AND NOT paused
+), within AS MATERIALIZED (
+    -- The n lanes of smallest virtual time hold the n smallest start tags, so no other lane need be looked at.
+    SELECT tenant_id, virtual_time, estimate_seconds / weight AS step, least(cap, ceiling) - running AS room
+      FROM tenure.lanes
+     WHERE queue = %(queue)s AND backlogged AND NOT paused AND running < cap AND running < ceiling
+     ORDER BY virtual_time, tenant_id LIMIT coalesce((SELECT greatest(free, 0) FROM queue), 0)
+), within_tags AS MATERIALIZED (
+    -- When there are n lanes, no tag beyond the last lane's own can be among the n smallest.
+    SELECT tenant_id, virtual_time + k * step AS tag
+      FROM within, queue,
+           (SELECT count(*) AS lanes, max(virtual_time) AS last FROM within) AS seen,
+           LATERAL generate_series(0, least(room, free, CASE WHEN seen.lanes = free
+               THEN 1 + floor(least((seen.last - virtual_time) / step, 1e6))::integer ELSE free END) - 1) AS k
+     ORDER BY tag, tenant_id LIMIT coalesce((SELECT greatest(free, 0) FROM queue), 0)
+), beyond AS MATERIALIZED (
+    -- Only when every lane below its cap is served: idle slots are lent beyond caps, up to ceilings.
+    SELECT lane.tenant_id, lane.virtual_time + coalesce(given.count, 0) * lane.estimate_seconds / lane.weight
+               AS virtual_time,
+           lane.estimate_seconds / lane.weight AS step, lane.ceiling - lane.running - coalesce(given.count, 0) AS room
+      FROM tenure.lanes AS lane
+      LEFT JOIN (SELECT tenant_id, count(*) FROM within_tags GROUP BY tenant_id) AS given USING (tenant_id)
+     WHERE lane.queue = %(queue)s AND lane.backlogged AND NOT lane.paused AND lane.running < lane.ceiling
+       AND (SELECT count(*) FROM within_tags) < (SELECT least(free, lendable) FROM queue)
+     ORDER BY virtual_time, tenant_id LIMIT coalesce((SELECT greatest(free, 0) FROM queue), 0)
+), tags AS (
+    SELECT tenant_id, tag FROM within_tags
+    UNION ALL
+    (SELECT tenant_id, virtual_time + k * step AS tag
+       FROM beyond, queue, LATERAL generate_series(0, least(room, free) - 1) AS k
+      ORDER BY tag, tenant_id
+      LIMIT (SELECT greatest(least(free, lendable) - (SELECT count(*) FROM within_tags), 0) FROM queue))
+), shares AS MATERIALIZED (
+    SELECT tenant_id, count(*)::integer AS share FROM tags GROUP BY tenant_id
+), picked AS MATERIALIZED (
+    -- A row somebody else holds is skipped, not waited for: nobody can block the scheduler.
+    SELECT lane.tenant_id, lane.estimate_seconds, job.id, job.priority, job.seq
+      FROM shares JOIN tenure.lanes AS lane ON lane.queue = %(queue)s AND lane.tenant_id = shares.tenant_id,
+           LATERAL (SELECT id, priority, seq FROM tenure.jobs
+                     WHERE queue = %(queue)s AND tenant_id = lane.tenant_id AND state = 'queued'
+                       AND (priority, seq) > (lane.head_priority, lane.head_seq) AND kind = ANY (%(kinds)s)
+                     ORDER BY priority, seq LIMIT shares.share FOR UPDATE SKIP LOCKED) AS job
+), claimed AS (
+    UPDATE tenure.jobs AS job
+       SET state = 'running', attempt = job.attempt + 1, lease_owner = %(worker_id)s,
+           lease_token = gen_random_uuid(), claimed_at = coalesce(%(now)s, clock_timestamp()),
+           lease_expires_at = coalesce(%(now)s, clock_timestamp()) + make_interval(secs => job.lease_seconds),
+           charged_seconds = picked.estimate_seconds, not_before = NULL
+      FROM picked WHERE job.id = picked.id AND job.state = 'queued'
+    RETURNING job.id, job.attempt, job.lease_token, job.tenant_id, job.queue, job.kind, job.args, job.lease_seconds,
+              job.failures, job.max_attempts, job.crashes, job.max_crashes, job.cancel_requested_at, picked.priority,
+              picked.seq
+), taken AS (
+    SELECT shares.tenant_id, shares.share, count(claimed.id)::integer AS took
+      FROM shares LEFT JOIN claimed USING (tenant_id) GROUP BY shares.tenant_id, shares.share
+), charged AS (
+    UPDATE tenure.lanes AS lane
+       SET running = lane.running + taken.took,
+           virtual_time = lane.virtual_time + taken.took * lane.estimate_seconds / lane.weight,
+           backlogged = taken.took >= taken.share,
+           (head_priority, head_seq) = (
+               SELECT best.priority, best.seq
+                 FROM (SELECT lane.head_priority AS priority, lane.head_seq AS seq
+                       UNION ALL SELECT picked.priority, picked.seq FROM picked
+                                  WHERE picked.tenant_id = lane.tenant_id) AS best
+                ORDER BY best.priority DESC, best.seq DESC LIMIT 1)
+      FROM taken WHERE lane.queue = %(queue)s AND lane.tenant_id = taken.tenant_id
+), floored AS (
+    -- Not below what was just served, so that idling saves no credit; `queues/settle_floor` lowers it when lanes do.
+    UPDATE tenure.queues
+       SET running = running + (SELECT count(*) FROM claimed),
+           floor = greatest(floor, (
+               SELECT max(lane.virtual_time + (taken.took - 1) * lane.estimate_seconds / lane.weight)
+                 FROM taken JOIN tenure.lanes AS lane ON lane.queue = %(queue)s AND lane.tenant_id = taken.tenant_id
+                WHERE taken.took > 0))
+     WHERE name = %(queue)s AND EXISTS (SELECT FROM claimed)
+)
+SELECT claimed.id, claimed.attempt, claimed.lease_token, claimed.tenant_id, claimed.queue, claimed.kind, claimed.args,
+       claimed.lease_seconds, claimed.failures, claimed.max_attempts, claimed.crashes, claimed.max_crashes,
+       checkpoint.value
+  FROM claimed LEFT JOIN tenure.checkpoints AS checkpoint ON checkpoint.job_id = claimed.id
+ ORDER BY claimed.seq;

@@ -1,0 +1,2 @@
+-- version: highest migration applied.
+SELECT coalesce(max(version), 0) FROM tenure.schema_migrations;

@@ -1,0 +1,1 @@
+"""What ships for tests, Tenure's own and its users'."""
