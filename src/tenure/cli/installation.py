@@ -1,0 +1,113 @@
+"""What `tenure up` and `tenure demo` share: settings, database, sample where wanted, processes, in that order."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tenure.cli.sample import SAMPLE_CONFIG, SampleFacts, ensure_sample
+from tenure.core.ids import TenantId
+from tenure.wiring.settings import Settings
+from tenure.wiring.up import FirstKeys, Installation, choose_port, prepare, running_database
+
+DEFAULT_PORT = 8080
+DEFAULT_TENANT = "first-tenant"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to run. `config` None: the tenure.toml found, else the sample product."""
+
+    config: Path | None = None
+    port: int | None = None
+    workers: int | None = None
+    tenant: str | None = None
+    sample: bool = False
+    """The sample product, whatever tenure.toml lies around."""
+    data_dir: Path | None = None
+    lease_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningInstallation:
+    """Everything that runs, and what a person needs to use it."""
+
+    settings: Settings
+    installation: Installation
+    keys: FirstKeys
+    sample: SampleFacts | None
+    """The sample product; None where the installation has its own sources."""
+
+    def facts(self) -> dict[str, str]:
+        url = self.installation.api_url
+        return {
+            "API": url,
+            "Console": f"{url}/console",
+            f"Tenant key ({self.keys.tenant_id})": self.keys.tenant,
+            "Operator key": self.keys.operator,
+            "Data": str(self.settings.data_dir),
+            "Logs": str(self.installation.log_dir),
+        }
+
+
+@contextlib.contextmanager
+def running_installation(
+    plan: Plan, environ: Mapping[str, str], *, say: Callable[[str], None]
+) -> Iterator[RunningInstallation]:
+    """Start everything, and stop it at the end of the block."""
+    own_config = None if plan.sample else _own_config(plan, environ)
+    data_dir = _data_dir(plan, environ, own_config)
+    with running_database(data_dir, environ) as database_url:
+        say(f"PostgreSQL runs{'' if environ.get('TENURE_DATABASE_URL') else f', with its data in {data_dir}'}.")
+        environ = {**environ, "TENURE_DATABASE_URL": database_url, "TENURE_DATA_DIR": str(data_dir)}
+        sample = None if own_config is not None else _sample(database_url, say)
+        if sample is not None:
+            environ |= {"TENURE_CONFIG": str(SAMPLE_CONFIG), "PRODUCT_DATABASE_URL": sample.reader_url}
+        settings = _settings(plan, environ, own_config)
+        first_tenant = sample.big_tenant if sample is not None else TenantId(DEFAULT_TENANT)
+        keys = prepare(settings, TenantId(plan.tenant) if plan.tenant else first_tenant)
+        with Installation(settings, _child_environ(settings, environ)) as installation:
+            say(f"API and {settings.worker.processes} workers run.")
+            yield RunningInstallation(settings=settings, installation=installation, keys=keys, sample=sample)
+
+
+def _own_config(plan: Plan, environ: Mapping[str, str]) -> Path | None:
+    if plan.config is not None or environ.get("TENURE_CONFIG"):
+        return plan.config or Path(environ["TENURE_CONFIG"])
+    found = Path("tenure.toml")
+    return found if found.exists() else None
+
+
+def _data_dir(plan: Plan, environ: Mapping[str, str], own_config: Path | None) -> Path:
+    """The data directory is needed before the database runs, so before the settings can be complete."""
+    if plan.data_dir is not None:
+        return plan.data_dir.absolute()
+    if own_config is None:
+        return Path(environ.get("TENURE_DATA_DIR") or ".tenure").absolute()
+    return Settings.load(own_config, environ, {}).data_dir.absolute()
+
+
+def _sample(database_url: str, say: Callable[[str], None]) -> SampleFacts:
+    facts = ensure_sample(database_url)
+    say(f"A sample product database has {facts.rows:,} rows of {facts.tenants} tenants.")
+    return facts
+
+
+def _settings(plan: Plan, environ: Mapping[str, str], own_config: Path | None) -> Settings:
+    flags = {"worker.processes": plan.workers, "worker.lease_seconds": plan.lease_seconds}
+    settings = Settings.load(own_config, environ, flags)
+    fixed = plan.port is not None or settings.api.port not in {0, DEFAULT_PORT}
+    port = choose_port(settings.api.host, plan.port or settings.api.port, fixed=fixed)
+    return Settings.load(own_config, environ, {**flags, "api.port": port})
+
+
+def _child_environ(settings: Settings, environ: Mapping[str, str]) -> dict[str, str]:
+    """What the processes started here must agree on, whatever flags this one was given."""
+    return {
+        **environ,
+        **({"TENURE_CONFIG": str(settings.file.absolute())} if settings.file else {}),
+        "TENURE_API_PORT": str(settings.api.port),
+        "TENURE_WORKER_PROCESSES": str(settings.worker.processes),
+        "TENURE_WORKER_LEASE_SECONDS": str(settings.worker.lease_seconds),
+        "TENURE_DATA_DIR": str(settings.data_dir),
+    }
