@@ -49,11 +49,12 @@ def test_counting_too_has_the_time_limit(source_url):
 
 
 def test_each_dataset_has_its_own_limit(source_url):
+    hasty = dataset("SELECT 1 AS id, 'acme'::text AS tenant", query_timeout_seconds=0.05)
+    nap = "SELECT 1 AS id, 'acme'::text AS tenant, pg_sleep(0.2)::text AS nap"
+    patient = dataset(nap, columns=("nap",), name="patient")
     with opened(source_url) as source:
-        source.count(request(dataset("SELECT 1 AS id, 'acme'::text AS tenant", query_timeout_seconds=0.05)))
-        patient = dataset(
-            "SELECT 1 AS id, 'acme'::text AS tenant, pg_sleep(0.2)::text AS nap", columns=("nap",), name="patient"
-        )
+        source.columns(patient)
+        source.count(request(hasty))
         assert source.copy_csv(request(patient), Dialect(), ignore) == 1
 
 

@@ -4,6 +4,7 @@ import psycopg
 import pytest
 from source_server import dataset, execute, opened, request
 
+from tenure.core.dataset import Filter, FilterOperator
 from tenure.core.manifest import Dialect
 from tenure.sources.statements import SESSION
 
@@ -202,3 +203,12 @@ def test_rows_come_in_key_order_whatever_their_order_on_disk(source_url):
         "INSERT INTO t SELECT (i * 7919) % 10007, 'acme' FROM generate_series(1, 10006) i",
     )
     assert exported(source_url, "SELECT * FROM t", ("id",)) == b"".join(b"%d\n" % number for number in range(1, 10_007))
+
+
+def test_a_value_in_any_script_is_found_whatever_encoding_the_database_gives_its_clients(nasty):
+    name = psycopg.conninfo.conninfo_to_dict(nasty)["dbname"]
+    execute(nasty, f"ALTER DATABASE {name} SET client_encoding = 'LATIN1'")
+    chosen = dataset("SELECT * FROM nasty", columns=("id", "b_text"))
+    given = Filter(column="b_text", operator=FilterOperator.EQ, values=("üñí🎈",))
+    with opened(nasty) as source:
+        assert source.count(request(chosen, given)) == 1

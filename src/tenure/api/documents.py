@@ -169,7 +169,7 @@ def export_document(view: ExportView, services: Services) -> ExportDocument:
     """The export with fresh signed links, as long as its package can be downloaded."""
     links = _signed_links(view, services)
     package = view.package
-    files = _files(package, links)
+    only_file = package.only_file if package else None
     return ExportDocument(
         job_id=str(view.id),
         status=view.status,
@@ -185,12 +185,12 @@ def export_document(view: ExportView, services: Services) -> ExportDocument:
         finished_at=_utc_or_none(view.finished_at),
         expires_at=_utc_or_none(view.expires_at),
         next_retry_at=_utc_or_none(view.next_retry_at),
-        download_url=files[0].download_url if len(files) == 1 else links.get(MANIFEST_NAME),
+        download_url=links.get(only_file.name if only_file else MANIFEST_NAME),
         manifest_url=links.get(MANIFEST_NAME),
         manifest_sha256=package.manifest_sha256 if package else None,
         rows=package.rows if package else None,
         bytes=package.bytes if package else None,
-        files=files,
+        files=_files(package, links),
         failure=_failure(view.failure),
         deliveries=tuple(map(_delivery, view.deliveries)),
         links=_links(view),

@@ -8,7 +8,7 @@ from pathlib import Path
 from tenure.cli.sample import SAMPLE_CONFIG, SampleFacts, ensure_sample
 from tenure.core.ids import TenantId
 from tenure.wiring.settings import Settings
-from tenure.wiring.up import FirstKeys, Installation, choose_port, prepare, running_database
+from tenure.wiring.up import FirstKeys, Installation, RunningDatabase, choose_port, prepare, running_database
 
 DEFAULT_PORT = 8080
 DEFAULT_TENANT = "first-tenant"
@@ -34,9 +34,15 @@ class RunningInstallation:
 
     settings: Settings
     installation: Installation
+    database: RunningDatabase
     keys: FirstKeys
     sample: SampleFacts | None
     """The sample product; None where the installation has its own sources."""
+
+    def watch(self) -> None:
+        """Start again what ended by itself."""
+        self.database.watch()
+        self.installation.watch()
 
     def facts(self) -> dict[str, str]:
         url = self.installation.api_url
@@ -57,10 +63,10 @@ def running_installation(
     """Start everything, and stop it at the end of the block."""
     own_config = None if plan.sample else _own_config(plan, environ)
     data_dir = _data_dir(plan, environ, own_config)
-    with running_database(data_dir, environ) as database_url:
+    with running_database(data_dir, environ) as database:
         say(f"PostgreSQL runs{'' if environ.get('TENURE_DATABASE_URL') else f', with its data in {data_dir}'}.")
-        environ = {**environ, "TENURE_DATABASE_URL": database_url, "TENURE_DATA_DIR": str(data_dir)}
-        sample = None if own_config is not None else _sample(database_url, say)
+        environ = {**environ, "TENURE_DATABASE_URL": database.url, "TENURE_DATA_DIR": str(data_dir)}
+        sample = None if own_config is not None else _sample(database.url, say)
         if sample is not None:
             environ |= {"TENURE_CONFIG": str(SAMPLE_CONFIG), "PRODUCT_DATABASE_URL": sample.reader_url}
         settings = _settings(plan, environ, own_config)
@@ -68,7 +74,9 @@ def running_installation(
         keys = prepare(settings, TenantId(plan.tenant) if plan.tenant else first_tenant)
         with Installation(settings, _child_environ(settings, environ)) as installation:
             say(f"API and {settings.worker.processes} workers run.")
-            yield RunningInstallation(settings=settings, installation=installation, keys=keys, sample=sample)
+            yield RunningInstallation(
+                settings=settings, installation=installation, keys=keys, sample=sample, database=database
+            )
 
 
 def _own_config(plan: Plan, environ: Mapping[str, str]) -> Path | None:

@@ -31,7 +31,7 @@ def up(config: Path | None, port: int | None, workers: int | None, tenant: str |
     with running_installation(plan, os.environ, say=_say) as running:
         _say(_welcome(running.facts()))
         while not stopping.wait(0.2):
-            running.installation.watch()
+            running.watch()
         _say("\nStopping: running exports finish or are handed back ...")
     _say("Stopped. Your data stays in " + str(running.settings.data_dir))
 

@@ -8,6 +8,7 @@ from tenure.core import limits
 from tenure.core.dataset import Selection
 from tenure.core.ids import JobId, TenantId
 from tenure.core.lifecycle import JobState
+from tenure.core.manifest import SUMS_NAME
 
 EXPORT_KIND = "tenure.export"
 """Kind of the job that carries an export; the export's id is the job's id."""
@@ -124,6 +125,13 @@ class Package:
     rows: int
     bytes: int
     files: tuple[PackageFile, ...]
+    """Data files, then the checksums."""
+
+    @property
+    def only_file(self) -> PackageFile | None:
+        """The data file of a package that has just one: what a customer means by "the download"."""
+        data = [file for file in self.files if file.name != SUMS_NAME]
+        return data[0] if len(data) == 1 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

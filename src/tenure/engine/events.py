@@ -24,6 +24,8 @@ class FactName(StrEnum):
     """The sweep found ready jobs their lane did not know of; should never happen."""
     LANE_DRIFTED = "lane.drifted"
     """A running counter differed from the leases; should never happen."""
+    SETTLE_FAILED = "settle.failed"
+    """A run's end could not be written, and it was not the database's absence: most often an `on_end` that raises."""
     DATABASE_AWAY = "database.away"
     HOUSEKEEPING_FAILED = "housekeeping.failed"
 

@@ -82,12 +82,15 @@ class Worker:
     async def run(self) -> None:
         """Work until stopped. Returns when every run has ended or was handed back."""
         await self._introduce()
-        async with self._beside(self._hear(), self._keep_house()):
-            while not self._stopping.is_set():
-                await self._wait_for_wake(more=await self._claim_once())
-            await self._finish()
-        self._heart.stop()
-        await self._children.close()
+        try:
+            async with self._beside(self._hear(), self._keep_house()):
+                while not self._stopping.is_set():
+                    await self._wait_for_wake(more=await self._claim_once())
+                await self._finish()
+        finally:
+            # However this ends: a heart that went on alone would hold the leases of runs that nobody carries.
+            self._heart.stop()
+            await self._children.close()
         with contextlib.suppress(DatabaseUnavailableError):
             async with self._database.connection() as connection:
                 await workers.beat(connection, self._identity.id, stopped=True)
@@ -190,8 +193,10 @@ class Worker:
                 async with self._database.connection() as connection:
                     await self._heart.flush(live, connection)
                 settled = await settle_runs(self._database, self._kinds, [(live.claim, end)], host=self._identity.host)
-            except DatabaseUnavailableError as error:
-                self._tell(FactName.DATABASE_AWAY, f"settle: {error}", claim=live.claim)
+            except Exception as error:  # noqa: BLE001  whatever it was, the run must not vanish without a word
+                away = isinstance(error, DatabaseUnavailableError)
+                detail = f"settle: {error if away else f'{type(error).__name__}: {error}'}".partition("\n")[0]
+                self._tell(FactName.DATABASE_AWAY if away else FactName.SETTLE_FAILED, detail, claim=live.claim)
                 if monotonic_seconds() >= live.stop_at:
                     return
                 await asyncio.sleep(SETTLE_RETRY_SECONDS)

@@ -73,13 +73,14 @@ def _failure(end: JobEnd) -> ExportFailure:
 
 def _notice(end: JobEnd, finished_at: datetime, ended: _Ended, expires_at: datetime | None) -> Notice:
     package = ended.package
+    only_file = package.only_file if package is not None else None
     return Notice(
         export_id=end.job_id,
         tenant_id=end.tenant_id,
         status=ended.status,
         finished_at=finished_at,
         expires_at=expires_at,
-        file=package.files[0].name if package is not None and len(package.files) == 1 else None,
+        file=only_file.name if only_file is not None else None,
         rows=package.rows if package is not None else None,
         bytes=package.bytes if package is not None else None,
         manifest_sha256=package.manifest_sha256 if package is not None else None,

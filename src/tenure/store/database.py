@@ -18,6 +18,7 @@ from psycopg.types.json import set_json_loads
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from tenure.core.errors import DatabaseUnavailableError
+from tenure.store.statements import statement
 
 Connection = AsyncConnection[TupleRow]
 
@@ -56,8 +57,9 @@ async def connect(settings: DatabaseSettings, *, direct: bool = False, name: str
 
 
 async def configure(connection: Connection) -> None:
-    """JSON stays bytes: rows of it pass through without being parsed and built again."""
+    """JSON stays bytes: rows of it pass through without being parsed and built again. Plans are made once."""
     set_json_loads(_keep_bytes, connection)
+    await connection.execute(statement("schema/session"))
 
 
 class Database:

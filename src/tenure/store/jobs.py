@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
+import psycopg
 from psycopg.rows import TupleRow
 
 from tenure.core import limits
@@ -62,12 +63,34 @@ class ClaimRequest:
 
 
 async def claim(connection: Connection, request: ClaimRequest, *, now: datetime | None = None) -> list[Claim]:
-    """Claim ready jobs fairly. All statements travel in one round trip, so a stalled client cannot sit on the lock."""
+    """Claim ready jobs fairly.
+
+    A lane that turns out to have fewer jobs than its share gives its slots to the others in another round. Each such
+    round takes at least one lane out of the running, so it ends.
+    """
+    claims: list[Claim] = []
+    count = min(request.count, limits.CLAIM_COUNT_MAX)
+    fell_short = True
+    while fell_short and len(claims) < count:
+        try:
+            found, fell_short = await _claim_round(connection, request, count - len(claims), now)
+        except psycopg.OperationalError:
+            if claims:
+                return claims  # committed in an earlier round: they must be run
+            raise
+        claims += found
+    return claims
+
+
+async def _claim_round(
+    connection: Connection, request: ClaimRequest, count: int, now: datetime | None
+) -> tuple[list[Claim], bool]:
+    """All statements travel in one round trip, so a stalled client cannot sit on the queue's lock."""
     queue = {"queue": request.queue}
     parameters = {
         **queue,
         "worker_id": request.worker_id,
-        "count": min(request.count, limits.CLAIM_COUNT_MAX),
+        "count": count,
         "kinds": list(request.kinds),
         "now": now,
     }
@@ -76,7 +99,8 @@ async def claim(connection: Connection, request: ClaimRequest, *, now: datetime 
         await connection.execute(statement("lanes/fold"), queue)
         claimed = await connection.execute(statement("jobs/claim"), parameters)
         await connection.execute(statement("queues/settle_floor"), queue)
-    return [_claim(row) for row in await claimed.fetchall()]
+    rows = await claimed.fetchall()
+    return [_claim(row[1:]) for row in rows if row[1] is not None], any(row[0] for row in rows)
 
 
 class Beat(StrEnum):

@@ -55,16 +55,29 @@ class FirstKeys:
 
 
 @contextlib.contextmanager
-def running_database(data_dir: Path, environ: Mapping[str, str]) -> Iterator[str]:
-    """URL of Tenure's database: TENURE_DATABASE_URL, or an embedded PostgreSQL that runs until the block ends."""
+def running_database(data_dir: Path, environ: Mapping[str, str]) -> Iterator["RunningDatabase"]:
+    """Tenure's database: TENURE_DATABASE_URL, or an embedded PostgreSQL that runs until the block ends."""
     given = environ.get("TENURE_DATABASE_URL")
     if given:
-        yield given
+        yield RunningDatabase(url=given, server=None)
         return
     # Root's server runs as another account, which must be able to pass through; what lies inside is private itself.
     data_dir.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
     with EmbeddedServer(data_dir / "postgres", find_binaries(environ)) as server:
-        yield server.address.database_url
+        yield RunningDatabase(url=server.address.database_url, server=server)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningDatabase:
+    """Where Tenure's database is, and the embedded server if it is ours to look after."""
+
+    url: str = field(repr=False)
+    server: EmbeddedServer | None
+
+    def watch(self) -> None:
+        """Start an embedded server again that ended by itself; it recovers what was committed."""
+        if self.server is not None and not self.server.running:
+            self.server.start()
 
 
 def prepare(settings: Settings, first_tenant: TenantId) -> FirstKeys:

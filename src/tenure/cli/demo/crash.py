@@ -5,14 +5,12 @@ product is slowed down or told about it.
 """
 
 import time
-from contextlib import nullcontext
 
 from tenure.api.documents import UNFINISHED
 from tenure.cli.demo.client import TenantClient
 from tenure.cli.demo.running import DemoError, Holder, RunningTenure
 from tenure.cli.demo.source import open_source
 from tenure.cli.demo.steps import Steps, seconds_text
-from tenure.cli.sample import product_url
 from tenure.core.ids import JobId
 
 KILL_AFTER_ROWS = 20_000
@@ -26,7 +24,7 @@ TAKEOVER_LIMIT_SECONDS = 60.0
 def kill_while_reading(running: RunningTenure, client: TenantClient, export_id: JobId, steps: Steps) -> Holder | None:
     """The worker that was killed; None when the export was over before that."""
     deadline = time.monotonic() + CLAIM_LIMIT_SECONDS
-    with open_source(product_url(running.server_url)) as source:
+    with open_source(running.sample.owner_url) as source:
         while time.monotonic() < deadline:
             rows = source.rows_sent(export_id)
             if rows >= KILL_AFTER_ROWS and (holder := running.holder_of(export_id)) is not None:
@@ -43,14 +41,13 @@ def await_takeover(running: RunningTenure, export_id: JobId, killed: Holder, ste
     """The worker that runs the next attempt. Raises DemoError when there is none in time."""
     started = time.monotonic()
     lapse = started + killed.lease_seconds_left
-    with steps.console.status("", spinner="line") if steps.live else nullcontext() as status:
+    with steps.waiting() as tell:
         while time.monotonic() < lapse + TAKEOVER_LIMIT_SECONDS:
             holder = running.holder_of(export_id)
             if holder is not None and holder.attempt > killed.attempt:
-                steps.fact("taken over", f"by worker {holder.pid} after {seconds_text(time.monotonic() - started)}")
+                steps.fact("takeover", f"by worker {holder.pid}, {seconds_text(time.monotonic() - started)} later")
                 return holder
-            if status is not None:
-                status.update(_countdown(lapse - time.monotonic()))
+            tell(_countdown(lapse - time.monotonic()))
             time.sleep(TAKEOVER_POLL_SECONDS)
     raise DemoError(f"no worker took export {export_id} over within {TAKEOVER_LIMIT_SECONDS:.0f} s of the lease's end")
 

@@ -16,7 +16,6 @@ from tenure.cli.demo.running import DemoError, Holder, RunningTenure
 from tenure.cli.demo.source import Events
 from tenure.cli.demo.steps import Steps, bytes_text, seconds_text
 from tenure.cli.demo.watch import watch
-from tenure.cli.sample import ensure_sample, product_url
 from tenure.core.export import ExportStatus
 from tenure.core.ids import JobId
 from tenure.core.manifest import MANIFEST_NAME, SUMS_NAME
@@ -60,13 +59,13 @@ class _Demo:
         self._workers: dict[int, int] = {}
 
     def describe_sample(self) -> None:
-        steps = self._steps
-        with steps.step("A sample product's database, as yours may be"):
-            sample = ensure_sample(self._running.server_url)
-            for table, rows in sample.tables.items():
-                steps.fact(table, f"{rows:>7,} rows")
-            steps.fact("tenants", f"{len(sample.tenants):>7,}, of which {self._running.tenant_id} is the largest")
-            steps.fact("filled", f"in {seconds_text(sample.fill_seconds)}, once")
+        steps, sample = self._steps, self._running.sample
+        steps.title("A sample product's database, as yours may be")
+        for table, rows in sample.tables.items():
+            steps.fact(table, f"{rows:>7,} rows")
+        steps.fact("tenants", f"{sample.tenants:>7,}, of which {self._running.tenant_id} is the largest")
+        how = "as part of the start" if sample.filled else "it was there from an earlier run"
+        steps.fact("time", f"{seconds_text(sample.seconds)}, {how}")
 
     def export(self, client: TenantClient) -> ExportDocument:
         export_id = self._ask(client)
@@ -125,7 +124,9 @@ class _Demo:
         )
         with steps.step("The file is compared with the source, cell by cell"):
             (file,) = report.manifest.files if report.manifest else ()
-            compared = compare(folder / file.name, product_url(self._running.server_url), events)
+            with steps.waiting() as tell:
+                tell("reading both side by side")
+                compared = compare(folder / file.name, self._running.sample.owner_url, events)
             steps.fact("count(*)", f"{compared.source_rows:,} rows in the source, {compared.rows:,} in the file")
             steps.fact("cells", f"{compared.cells:,} compared, all equal")
 
@@ -178,11 +179,12 @@ class _Demo:
         self._workers[holder.attempt] = holder.pid
 
     def _show_run(self, run: RunRecord) -> None:
-        text = f"{run.attempt} {run.outcome}"
+        words = [str(run.outcome)]
         if run.attempt in self._workers:
-            text += f", worker {self._workers[run.attempt]}"
-        text += f", {seconds_text((run.finished_at - run.claimed_at).total_seconds())}"
-        self._steps.fact("attempt", f"{text}: {run.error_message}" if run.error_message else text)
+            words.append(f"worker {self._workers[run.attempt]}")
+        words.append(f"after {seconds_text((run.finished_at - run.claimed_at).total_seconds())}")
+        text = ", ".join(words)
+        self._steps.fact(f"attempt {run.attempt}", f"{text}: {run.error_message}" if run.error_message else text)
 
 
 def request_text() -> str:
@@ -193,7 +195,9 @@ def request_text() -> str:
 
 def curl_line(api_url: str) -> str:
     body = json.dumps({"dataset": "orders", "filters": {"status": "paid"}})
-    return f"curl -H \"Authorization: Bearer $KEY\" --json '{body}' {api_url}/v1/exports"
+    return (
+        f"curl -H \"Authorization: Bearer $KEY\" -H 'Content-Type: application/json' -d '{body}' {api_url}/v1/exports"
+    )
 
 
 def _check_outcomes(runs: Sequence[RunRecord], lapsed: int) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from tenure.cli.sample import SampleFacts
 from tenure.core.ids import JobId, TenantId
 from tenure.core.run import RunRecord
 
@@ -33,8 +34,7 @@ class RunningTenure:
     tenant_key: str = field(repr=False)
     """May read and execute exports of `tenant_id`."""
     data_dir: Path
-    server_url: str = field(repr=False)
-    """A superuser's, of Tenure's own database: the sample's lies beside it on the same server."""
+    sample: SampleFacts
     workers: Callable[[], Sequence[int]]
     """Process ids of the workers that are alive."""
     holder_of: Callable[[JobId], Holder | None]

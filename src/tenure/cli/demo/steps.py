@@ -5,10 +5,11 @@ Plain ASCII of our own, so that it reads the same in a pipe, without colours, in
 
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.live import Live
 from rich.text import Text
 
 INDENT = "   "
@@ -52,6 +53,15 @@ class Steps:
         for count, line in enumerate(self._wrapped(text, MARGIN, MARGIN)):
             shown = Text(INDENT + label.ljust(LABEL_CHARS) if count == 0 else MARGIN, style="dim")
             self._print(shown.append(line[len(MARGIN) :], style=f"not dim {style}"))
+
+    @contextmanager
+    def waiting(self) -> Iterator[Callable[[str], None]]:
+        """Gives a function that tells what is waited for, on a line that goes away; in a pipe it says nothing."""
+        if not self.live:
+            yield lambda _: None
+            return
+        with Live(console=self.console, transient=True) as live:
+            yield lambda text: live.update(Text(MARGIN + text, style="dim"))
 
     def verbatim(self, text: str) -> None:
         """Lines to be copied: indented, never broken."""

@@ -17,7 +17,7 @@ POLL_SECONDS = 0.1
 LIMIT_SECONDS = 180.0
 LINE_PERCENT = 25
 """Without a bar, a line is printed each time this much more is done."""
-PHASE_WORDS = {"plan": "planning", "read": "reading", "publish": "proving what was stored"}
+PHASE_WORDS = {"plan": "planning", "read": "reading", "publish": "proving"}
 
 
 def watch(client: TenantClient, export_id: JobId, steps: Steps) -> ExportDocument:

@@ -7,24 +7,6 @@ sample.toml  what Tenure may export of it
 database     makes the database `product` on a server, once
 """
 
-from tenure.cli.sample.database import (
-    BIG_TENANT,
-    PRODUCT_URL_VARIABLE,
-    SampleError,
-    SampleFacts,
-    ensure_sample,
-    product_url,
-    reader_url,
-    sample_config,
-)
+from tenure.cli.sample.database import BIG_TENANT, SAMPLE_CONFIG, SampleError, SampleFacts, ensure_sample
 
-__all__ = [
-    "BIG_TENANT",
-    "PRODUCT_URL_VARIABLE",
-    "SampleError",
-    "SampleFacts",
-    "ensure_sample",
-    "product_url",
-    "reader_url",
-    "sample_config",
-]
+__all__ = ["BIG_TENANT", "SAMPLE_CONFIG", "SampleError", "SampleFacts", "ensure_sample"]

@@ -7,7 +7,7 @@ beside them, so that another version of Tenure replaces its own older sample, an
 import hashlib
 import hmac
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from urllib.parse import quote
@@ -23,17 +23,16 @@ DATABASE = "product"
 READER = "tenure_reader"
 BIG_TENANT = TenantId("northwind-clinic")
 """The tenant with more than 300,000 events; an account's id is its id as a tenant."""
-PRODUCT_URL_VARIABLE = "PRODUCT_DATABASE_URL"
-"""The environment variable that `sample.toml` takes the source's address from."""
+SAMPLE_CONFIG = Path(str(resources.files(__package__).joinpath("sample.toml")))
+"""The sample's tenure.toml as installed. It takes the source's address from PRODUCT_DATABASE_URL, and it lies among
+Tenure's own code: give a `data_dir` with it."""
 TABLES = ("accounts", "members", "orders", "events")
 SCRIPTS = ("schema.sql", "fill.sql", "keys.sql")
 MARK = """
 CREATE TABLE app.sample AS
-SELECT {}::text AS fingerprint, {}::float8 AS fill_seconds, jsonb_build_object(
-           'accounts', (SELECT count(*) FROM app.accounts), 'members', (SELECT count(*) FROM app.members),
-           'orders', (SELECT count(*) FROM app.orders), 'events', (SELECT count(*) FROM app.events)) AS tables,
-       (SELECT jsonb_object_agg(account.id, (SELECT count(*) FROM app.events WHERE account_id = account.id))
-          FROM app.accounts AS account) AS tenants
+SELECT {}::text AS fingerprint, jsonb_build_object(
+    'accounts', (SELECT count(*) FROM app.accounts), 'members', (SELECT count(*) FROM app.members),
+    'orders', (SELECT count(*) FROM app.orders), 'events', (SELECT count(*) FROM app.events)) AS tables
 """
 """Written last: where it is, everything is."""
 ONE_AT_A_TIME = 7_308_602_910
@@ -48,16 +47,20 @@ class SampleError(click.ClickException):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleFacts:
-    """What the sample holds."""
+    """What the sample holds, and how to reach it."""
 
+    reader_url: str = field(repr=False)
+    """For exports to read from: the role may only read, and sees one tenant at a time."""
+    owner_url: str = field(repr=False)
+    """For checking against: the superuser sees everything."""
     tables: dict[str, int]
     """Table of schema `app` -> its rows."""
-    tenants: dict[TenantId, int]
-    """Tenant -> its events."""
+    tenants: int
     filled: bool
     """This very call made it."""
-    fill_seconds: float
-    """How long it took to make, whenever that was."""
+    seconds: float
+    """How long the call took."""
+    big_tenant: TenantId = BIG_TENANT
 
     @property
     def rows(self) -> int:
@@ -69,33 +72,32 @@ def ensure_sample(server_url: str, *, database: str = DATABASE) -> SampleFacts:
 
     Raises SampleError when a database of that name holds something else.
     """
+    started = time.monotonic()
+    owner_url = make_conninfo(server_url, dbname=database)
     with psycopg.connect(server_url, autocommit=True) as server:
         server.execute("SELECT pg_advisory_lock(%s)", [ONE_AT_A_TIME])
         _ensure_reader(server, server_url)
         if server.execute("SELECT FROM pg_database WHERE datname = %s", [database]).rowcount == 0:
             server.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(database)))
-        with psycopg.connect(product_url(server_url, database=database), options=_SETTINGS) as product:
+        with psycopg.connect(owner_url, options=_SETTINGS) as product:
             filled = not _is_current(product, database)
             if filled:
                 _fill(product)
-            return _facts(product, filled=filled)
+            tables = _tables(product)
+    return SampleFacts(
+        reader_url=_reader_url(server_url, database),
+        owner_url=owner_url,
+        tables=tables,
+        tenants=tables["accounts"],
+        filled=filled,
+        seconds=time.monotonic() - started,
+    )
 
 
-def product_url(server_url: str, *, database: str = DATABASE) -> str:
-    """The superuser's address of the sample's database: it sees everything, for checking against."""
-    return make_conninfo(server_url, dbname=database)
-
-
-def reader_url(server_url: str, *, database: str = DATABASE) -> str:
-    """The address exports read from: its role may only read, and sees one tenant at a time. It needs the sample made."""
+def _reader_url(server_url: str, database: str) -> str:
     given = conninfo_to_dict(server_url)
     host, port = quote(str(given.get("host") or "127.0.0.1"), safe=""), given.get("port") or 5432
     return f"postgresql://{READER}:{_reader_password(server_url)}@{host}:{port}/{database}"
-
-
-def sample_config() -> Path:
-    """`sample.toml` as installed. It lies among Tenure's own code, so give a `data_dir` with it."""
-    return Path(str(resources.files(__package__).joinpath("sample.toml")))
 
 
 def _ensure_reader(server: psycopg.Connection, server_url: str) -> None:
@@ -123,23 +125,17 @@ def _is_current(product: psycopg.Connection, database: str) -> bool:
 
 
 def _fill(product: psycopg.Connection) -> None:
-    started = time.monotonic()
     product.execute("DROP SCHEMA IF EXISTS app CASCADE")
     for name in SCRIPTS:
         product.execute(_script(name).encode())
-    product.execute(sql.SQL(MARK).format(_fingerprint(), time.monotonic() - started))
+    product.execute(sql.SQL(MARK).format(_fingerprint()))
     product.commit()
 
 
-def _facts(product: psycopg.Connection, *, filled: bool) -> SampleFacts:
-    row = product.execute("SELECT tables, tenants, fill_seconds FROM app.sample").fetchone()
-    tables, tenants, fill_seconds = row or ({}, {}, 0.0)
-    return SampleFacts(
-        tables={name: tables[name] for name in TABLES},
-        tenants=tenants,
-        filled=filled,
-        fill_seconds=fill_seconds,
-    )
+def _tables(product: psycopg.Connection) -> dict[str, int]:
+    row = product.execute("SELECT tables FROM app.sample").fetchone()
+    counts: dict[str, int] = row[0] if row else {}
+    return {name: counts[name] for name in TABLES}
 
 
 def _fingerprint() -> str:

@@ -35,7 +35,7 @@ from tenure.engine.isolation.frames import (
     receive_frame,
 )
 from tenure.engine.isolation.parent import die_with_parent
-from tenure.engine.isolation.work import run_error, stopped_by_handler, succeeded
+from tenure.engine.isolation.work import checked_checkpoint, run_error, stopped_by_handler, succeeded
 
 
 def main() -> None:
@@ -122,7 +122,7 @@ class Child:
             args=msgspec.json.decode(start.claim.args, type=kind.args_type),
             resume_from=start.claim.checkpoint,
             report=lambda progress: self.send(Report(progress)),
-            checkpoint=lambda value: self.send(Checkpoint(value)),
+            checkpoint=lambda value: self.send(Checkpoint(checked_checkpoint(value))),
             is_cancelled=self._stop.is_set,
         )
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from tenure.core import limits
-from tenure.core.errors import DeliveryFailedError, TenureError
+from tenure.core.errors import DeliveryFailedError, FieldProblem, InvalidInputError, TenureError
 from tenure.core.job import Claim
 from tenure.core.run import Failed, RunEnd, RunError, RunUsage, Succeeded
 from tenure.engine.context import RunCancelledError, RunContext
@@ -58,13 +58,30 @@ class Work:
             args=decode_args(self.claim, self.kind),
             resume_from=self.claim.checkpoint,
             report=self.report,
-            checkpoint=self.checkpoint,
+            checkpoint=lambda value: self.checkpoint(checked_checkpoint(value)),
             is_cancelled=is_cancelled,
         )
 
 
 def decode_args(claim: Claim, kind: Kind) -> Any:
     return msgspec.json.decode(claim.args, type=kind.args_type)
+
+
+def checked_checkpoint(value: bytes) -> bytes:
+    """The checkpoint as given; raises inside the handler where the database could not keep it."""
+    problem = None
+    if len(value) > limits.CHECKPOINT_BYTES_MAX:
+        problem = f"{len(value)} bytes, at most {limits.CHECKPOINT_BYTES_MAX}"
+    elif _NUL.search(value):
+        problem = "it holds a NUL character"
+    else:
+        try:
+            msgspec.json.decode(value)
+        except (msgspec.DecodeError, RecursionError) as error:
+            problem = f"not JSON: {error}"
+    if problem is not None:
+        raise InvalidInputError(FieldProblem(pointer="/checkpoint", detail=problem))
+    return value
 
 
 def succeeded(value: Any, usage: RunUsage | None = None) -> RunEnd:
@@ -91,7 +108,7 @@ def run_error(error: BaseException) -> RunError:
         error_class=type(error).__name__,
         message=cut(str(error) or type(error).__name__, limits.MESSAGE_CHARS_MAX),
         code=known.code if known else "handler_failed",
-        phase=getattr(error, "phase", None),
+        phase=getattr(known, "phase", None),
         traceback=cut(text, limits.TRACEBACK_CHARS_MAX),
         retryable=known.retryable if known else not isinstance(error, msgspec.ValidationError),
         retry_after_seconds=error.retry_after_seconds if isinstance(error, DeliveryFailedError) else None,

@@ -28,7 +28,8 @@ def prepare_cluster(home: Home, binaries: PgBinaries, *, durable: bool) -> str:
     if home.cluster.exists() and any(home.cluster.iterdir()):
         _check_version(home.cluster, binaries)
         if not known:  # it was lost, for instance by restoring the data alone: whoever owns the files may set it
-            _single_user(home, binaries, home.cluster, f"ALTER ROLE {ROLE} PASSWORD '{password}'")
+            alter = f"ALTER ROLE {ROLE} PASSWORD '{password}'"
+            _single_user(home, binaries, home.cluster, alter)
     else:
         _create(home, binaries, password, durable=durable)
     return password
@@ -76,7 +77,7 @@ def _create(home: Home, binaries: PgBinaries, password: str, *, durable: bool) -
         )
     finally:
         password_file.unlink(missing_ok=True)
-    _single_user(home, binaries, fresh, f"CREATE DATABASE {DATABASE}")
+    _single_user(home, binaries, fresh, f"CREATE DATABASE {DATABASE}", durable=durable)
     fresh.replace(home.cluster)
     _sync_directory(home.server_dir)
 
@@ -89,9 +90,10 @@ def _locale_options(binaries: PgBinaries) -> tuple[str, ...]:
     return (locale,)
 
 
-def _single_user(home: Home, binaries: PgBinaries, cluster: Path, statement: str) -> None:
+def _single_user(home: Home, binaries: PgBinaries, cluster: Path, statement: str, *, durable: bool = True) -> None:
     """Run one statement without a server, and so without a client or a password."""
-    options = ("--single", "-D", cluster, "-c", "exit_on_error=on")
+    fsync = "on" if durable else "off"
+    options = ("--single", "-D", cluster, "-c", "exit_on_error=on", "-c", f"fsync={fsync}")
     home.account.run(binaries.postgres, *options, "postgres", stdin=f"{statement};\n")
 
 

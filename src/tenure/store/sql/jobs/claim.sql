@@ -80,8 +80,10 @@ WITH queue AS MATERIALIZED (
                 WHERE taken.took > 0))
      WHERE name = %(queue)s AND EXISTS (SELECT FROM claimed)
 )
-SELECT claimed.id, claimed.attempt, claimed.lease_token, claimed.tenant_id, claimed.queue, claimed.kind, claimed.args,
-       claimed.lease_seconds, claimed.failures, claimed.max_attempts, claimed.crashes, claimed.max_crashes,
-       checkpoint.value
-  FROM claimed LEFT JOIN tenure.checkpoints AS checkpoint ON checkpoint.job_id = claimed.id
+-- `fell_short`: a lane had fewer jobs than its share and is unmarked now; its slots may go to others in another round.
+SELECT round.fell_short, claimed.id, claimed.attempt, claimed.lease_token, claimed.tenant_id, claimed.queue,
+       claimed.kind, claimed.args, claimed.lease_seconds, claimed.failures, claimed.max_attempts, claimed.crashes,
+       claimed.max_crashes, checkpoint.value
+  FROM (SELECT EXISTS (SELECT FROM taken WHERE took < share) AS fell_short) AS round
+  LEFT JOIN claimed ON true LEFT JOIN tenure.checkpoints AS checkpoint ON checkpoint.job_id = claimed.id
  ORDER BY claimed.seq;
