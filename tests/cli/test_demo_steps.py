@@ -148,7 +148,6 @@ def test_a_file_that_quotes_every_field_still_equals_the_source(tmp_path, sample
 @pytest.mark.parametrize(
     ("before", "after", "complaint"),
     [
-        (b".example", b".example", None),
         (b"invoice.paid", b"invoice.pAid", "column kind: the file says 'invoice.pAid', the source says 'invoice.paid'"),
         (b",0.10,", b",0.1,", "column amount: the file says '0.1', the source says '0.10'"),
         (b",,", b',"",', "the file says '', the source says NULL"),
@@ -159,9 +158,6 @@ def test_a_file_that_quotes_every_field_still_equals_the_source(tmp_path, sample
     ],
 )
 def test_one_changed_cell_is_found_and_named(tmp_path, sample, exported, before, after, complaint):
-    if complaint is None:
-        assert before not in exported
-        return
     assert before in exported
     with pytest.raises(DemoError) as caught:
         compare(stored(tmp_path, exported.replace(before, after, 1)), sample.owner_url, EVENTS)
@@ -294,15 +290,14 @@ def test_the_worker_that_reads_is_killed_while_the_source_sends(steps, sample):
             query = "COPY (SELECT * FROM app.events WHERE account_id = 'northwind-clinic' ORDER BY id) TO STDOUT"
             with connection.cursor().copy(query) as copy:
                 for number, _ in enumerate(copy):
-                    if number > 2 * KILL_AFTER_ROWS:
+                    if number == 2 * KILL_AFTER_ROWS:
                         copying.set()
-                        break
-                done.wait(30)
+                        done.wait(60)
 
     thread = threading.Thread(target=read_slowly)
     thread.start()
     try:
-        assert copying.wait(30)
+        assert copying.wait(60)
         holder = Holder(pid=12, attempt=1, lease_seconds_left=4.2)
         tenure = running(sample, holder_of=lambda _: holder, kill_worker=killed.append)
         assert kill_while_reading(tenure, FakeClient(document()), EXPORT_ID, steps) is holder

@@ -62,9 +62,9 @@ def running_installation(
 ) -> Iterator[RunningInstallation]:
     """Start everything, and stop it at the end of the block."""
     own_config = None if plan.sample else _own_config(plan, environ)
-    data_dir = _data_dir(plan, environ, own_config)
-    with running_database(data_dir, environ) as database:
-        say(f"PostgreSQL runs{'' if environ.get('TENURE_DATABASE_URL') else f', with its data in {data_dir}'}.")
+    data_dir, given = _where(plan, environ, own_config)
+    with running_database(data_dir, environ, given=given) as database:
+        say("PostgreSQL is the one you named." if given else f"PostgreSQL runs, with its data in {data_dir}.")
         environ = {**environ, "TENURE_DATABASE_URL": database.url, "TENURE_DATA_DIR": str(data_dir)}
         sample = None if own_config is not None else _sample(database.url, say)
         if sample is not None:
@@ -86,13 +86,14 @@ def _own_config(plan: Plan, environ: Mapping[str, str]) -> Path | None:
     return found if found.exists() else None
 
 
-def _data_dir(plan: Plan, environ: Mapping[str, str], own_config: Path | None) -> Path:
-    """The data directory is needed before the database runs, so before the settings can be complete."""
-    if plan.data_dir is not None:
-        return plan.data_dir.absolute()
+def _where(plan: Plan, environ: Mapping[str, str], own_config: Path | None) -> tuple[Path, str | None]:
+    """Data directory and database, if one is named: needed before the settings can be complete."""
     if own_config is None:
-        return Path(environ.get("TENURE_DATA_DIR") or ".tenure").absolute()
-    return Settings.load(own_config, environ, {}).data_dir.absolute()
+        data_dir = plan.data_dir or Path(environ.get("TENURE_DATA_DIR") or ".tenure")
+        return data_dir.absolute(), environ.get("TENURE_DATABASE_URL") or None
+    settings = Settings.load(own_config, environ, {})
+    url = settings.database.url
+    return (plan.data_dir or settings.data_dir).absolute(), url.text if url is not None else None
 
 
 def _sample(database_url: str, say: Callable[[str], None]) -> SampleFacts:

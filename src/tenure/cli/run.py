@@ -1,6 +1,7 @@
 """`tenure api`, `tenure worker`, `tenure migrate`: the parts, for installations that run them one by one."""
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 
@@ -39,6 +40,8 @@ def worker(config: Path | None, log_level: str, parent: int | None, slots: int |
     _begin(log_level, parent)
     from tenure.wiring.serve import run_worker  # noqa: PLC0415
 
+    if config is not None:
+        os.environ["TENURE_CONFIG"] = str(config.absolute())  # the worker's child processes read the same file
     asyncio.run(run_worker(load_settings(config, worker__slots=slots, worker__queues=list(queues) or None)))
 
 

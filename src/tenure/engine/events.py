@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tenure.core.ids import JobId, TenantId
+from tenure.core.job import Claim
 
 
 class FactName(StrEnum):
@@ -40,6 +41,18 @@ class Fact:
     kind: str | None = None
     attempt: int | None = None
     detail: str | None = None
+
+    @classmethod
+    def of(cls, name: FactName, claim: Claim, detail: str | None = None) -> "Fact":
+        """A fact about a claimed job."""
+        return cls(
+            name=name,
+            job_id=claim.fence.job_id,
+            tenant_id=claim.tenant_id,
+            kind=claim.kind,
+            attempt=claim.fence.attempt,
+            detail=detail,
+        )
 
 
 Observer = Callable[[Fact], None]

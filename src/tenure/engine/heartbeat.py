@@ -177,16 +177,7 @@ class Heart:
         if known and not run.is_lost:
             run.is_lost = True
             run.on_lost()
-            self.observe(
-                Fact(
-                    name=FactName.LEASE_LOST,
-                    job_id=run.claim.fence.job_id,
-                    tenant_id=run.claim.tenant_id,
-                    kind=run.claim.kind,
-                    attempt=run.claim.fence.attempt,
-                    detail=why,
-                )
-            )
+            self.observe(Fact.of(FactName.LEASE_LOST, run.claim, why))
 
 
 def _interval(claim: Claim) -> float:

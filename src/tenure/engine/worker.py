@@ -5,7 +5,7 @@ import contextlib
 import os
 import random
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -16,7 +16,6 @@ from tenure.core.errors import DatabaseUnavailableError
 from tenure.core.ids import JobId, WorkerId
 from tenure.core.job import Claim
 from tenure.core.lease import stop_at
-from tenure.core.run import RunEnd
 from tenure.engine import housekeeping
 from tenure.engine.clock import monotonic_seconds
 from tenure.engine.doorbells.postgres import hear_rings
@@ -26,14 +25,13 @@ from tenure.engine.handlers import Isolation, Kinds
 from tenure.engine.heartbeat import Heart, LiveRun
 from tenure.engine.isolation.process import ChildPool
 from tenure.engine.isolation.work import StopReason, Work
-from tenure.engine.settle import settle_runs
+from tenure.engine.settle import Settler
 from tenure.store import jobs, queues, workers
 from tenure.store.database import Database
 from tenure.store.workers import WorkerIdentity
 
 LANE_CHECK_SECONDS = 10.0
 PARTITION_SECONDS = 3_600.0
-SETTLE_RETRY_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,17 +71,20 @@ class Worker:
             version=__version__,
         )
         self._heart = Heart(database.settings, self._identity.id, observe)
+        self._settler = Settler(database, kinds, self._heart, observe, host=self._identity.host)
         self._children = ChildPool(options.factory)
         self._wake = asyncio.Event()
         self._stopping = asyncio.Event()
         self._forced = asyncio.Event()
-        self._runs: dict[JobId, tuple[Work, asyncio.Task[None]]] = {}
+        self._runs: dict[JobId, Work] = {}
+        self._carrying: set[asyncio.Task[None]] = set()
+        """Every claimed job until its end is written: a slot is free again as soon as its run is over."""
 
     async def run(self) -> None:
         """Work until stopped. Returns when every run has ended or was handed back."""
         await self._introduce()
         try:
-            async with self._beside(self._hear(), self._keep_house()):
+            async with self._beside(self._hear(), self._keep_house(), self._settler.run()):
                 while not self._stopping.is_set():
                     await self._wait_for_wake(more=await self._claim_once())
                 await self._finish()
@@ -127,7 +128,7 @@ class Worker:
         """Fill the free slots. True: there may be more work than slots, so claim again as soon as one is free."""
         self._wake.clear()
         for queue in random.sample(self._options.queues, len(self._options.queues)):
-            free = self._options.slots - len(self._runs)
+            free = self._free_slots()
             if free <= 0:
                 return True
             request = jobs.ClaimRequest(queue=queue, worker_id=self._identity.id, count=free, kinds=tuple(self._kinds))
@@ -144,9 +145,13 @@ class Worker:
                 return True
         return False
 
+    def _free_slots(self) -> int:
+        """Claiming goes on while ends are being written, until as many wait as there are slots."""
+        return self._options.slots - max(len(self._runs), self._settler.unwritten)
+
     async def _wait_for_wake(self, *, more: bool) -> None:
         """Until a slot is free (when there may be more work) or somebody rings; polling is the floor."""
-        if more and len(self._runs) < self._options.slots:
+        if more and self._free_slots() > 0:
             return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limits.POLL_SECONDS * random.uniform(0.8, 1.0)):  # noqa: S311
@@ -167,58 +172,37 @@ class Worker:
             checkpoint=lambda value: self._heart.keep(live, value),
         )
         self._heart.add(live)
-        self._runs[claim.fence.job_id] = (work, asyncio.create_task(self._carry(work, live)))
-        self._tell(FactName.JOB_CLAIMED, claim=claim)
+        self._runs[claim.fence.job_id] = work
+        carrying = asyncio.create_task(self._carry(work, live))
+        self._carrying.add(carrying)
+        carrying.add_done_callback(self._carrying.discard)
+        self._observe(Fact.of(FactName.JOB_CLAIMED, claim))
 
     async def _carry(self, work: Work, live: LiveRun) -> None:
         """One claimed job from start to settled."""
-        claim = work.claim
         try:
             end = await execute_run(work, self._children)
+        finally:
             # Out of the heart first: a heartbeat that crosses the settle would take the ended lease for a lost one.
             self._heart.remove(live)
-            if work.stop_reason is StopReason.LOST:
-                self._tell(FactName.RUN_STALE, "the lease was lost; the result is dropped", claim=claim)
-                return
-            await self._settle(live, end)
-        finally:
-            self._heart.remove(live)
-            del self._runs[claim.fence.job_id]
+            del self._runs[work.claim.fence.job_id]
             self._wake.set()
-
-    async def _settle(self, live: LiveRun, end: RunEnd) -> None:
-        """Write the end down; while the database is away, try again for as long as the lease can still be ours."""
-        while True:
-            try:
-                async with self._database.connection() as connection:
-                    await self._heart.flush(live, connection)
-                settled = await settle_runs(self._database, self._kinds, [(live.claim, end)], host=self._identity.host)
-            except Exception as error:  # noqa: BLE001  whatever it was, the run must not vanish without a word
-                away = isinstance(error, DatabaseUnavailableError)
-                detail = f"settle: {error if away else f'{type(error).__name__}: {error}'}".partition("\n")[0]
-                self._tell(FactName.DATABASE_AWAY if away else FactName.SETTLE_FAILED, detail, claim=live.claim)
-                if monotonic_seconds() >= live.stop_at:
-                    return
-                await asyncio.sleep(SETTLE_RETRY_SECONDS)
-                continue
-            if settled:
-                detail = f"{type(end).__name__.lower()}, the job is {settled[0].state}"
-                self._tell(FactName.RUN_ENDED, detail, claim=live.claim)
-            else:
-                self._tell(FactName.RUN_STALE, "nothing was written", claim=live.claim)
+        if work.stop_reason is StopReason.LOST:
+            self._observe(Fact.of(FactName.RUN_STALE, work.claim, "the lease was lost; the result is dropped"))
             return
+        await self._settler.settle(live, end)
+        self._wake.set()
 
     async def _finish(self) -> None:
         """Let running jobs end; after the grace, or at once when forced, hand them back."""
         self._tell(FactName.WORKER_STOPPING, f"{len(self._runs)} running")
-        if not self._runs:
+        if not self._carrying:
             return
-        tasks = [task for _, task in self._runs.values()]
         forced = asyncio.create_task(self._forced.wait())
-        ended = asyncio.create_task(_all_done(tasks))
+        ended = asyncio.create_task(_all_done(self._carrying))
         await asyncio.wait([ended, forced], timeout=self._options.shutdown_seconds, return_when=asyncio.FIRST_COMPLETED)
         forced.cancel()
-        for work, _ in list(self._runs.values()):
+        for work in list(self._runs.values()):
             work.stop(StopReason.RELEASE)
         if self._forced.is_set():
             self._children.kill()
@@ -250,23 +234,11 @@ class Worker:
             except Exception as error:  # noqa: BLE001  one chore that fails must not end the others
                 self._tell(FactName.HOUSEKEEPING_FAILED, f"{type(error).__name__}: {error}".partition("\n")[0])
 
-    def _tell(self, name: FactName, detail: str | None = None, *, claim: Claim | None = None) -> None:
-        if claim is None:
-            self._observe(Fact(name=name, detail=detail))
-            return
-        self._observe(
-            Fact(
-                name=name,
-                job_id=claim.fence.job_id,
-                tenant_id=claim.tenant_id,
-                kind=claim.kind,
-                attempt=claim.fence.attempt,
-                detail=detail,
-            )
-        )
+    def _tell(self, name: FactName, detail: str | None = None) -> None:
+        self._observe(Fact(name=name, detail=detail))
 
 
-async def _all_done(tasks: list[asyncio.Task[None]]) -> None:
+async def _all_done(tasks: Collection[asyncio.Task[None]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 

@@ -59,7 +59,7 @@ async def connect(settings: DatabaseSettings, *, direct: bool = False, name: str
 async def configure(connection: Connection) -> None:
     """JSON stays bytes: rows of it pass through without being parsed and built again. Plans are made once."""
     set_json_loads(_keep_bytes, connection)
-    await connection.execute(statement("schema/session"))
+    await connection.execute(statement("database/configure"))
 
 
 class Database:

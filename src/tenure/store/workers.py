@@ -50,6 +50,6 @@ async def beat(connection: Connection, worker_id: WorkerId, *, stopped: bool = F
 
 async def owner(connection: Connection, tenant_id: TenantId, job_id: JobId) -> JobOwner | None:
     """Who runs a tenant's job; None while nobody does."""
-    cursor = await connection.execute(statement("jobs/owner"), {"tenant_id": tenant_id, "job_id": job_id})
+    cursor = await connection.execute(statement("workers/owner"), {"tenant_id": tenant_id, "job_id": job_id})
     row = await cursor.fetchone()
     return None if row is None else JobOwner(pid=row[0], attempt=row[1], lease_seconds_left=row[2])

@@ -55,10 +55,9 @@ class FirstKeys:
 
 
 @contextlib.contextmanager
-def running_database(data_dir: Path, environ: Mapping[str, str]) -> Iterator["RunningDatabase"]:
-    """Tenure's database: TENURE_DATABASE_URL, or an embedded PostgreSQL that runs until the block ends."""
-    given = environ.get("TENURE_DATABASE_URL")
-    if given:
+def running_database(data_dir: Path, environ: Mapping[str, str], *, given: str | None) -> Iterator["RunningDatabase"]:
+    """Tenure's database: the one `given`, or an embedded PostgreSQL that runs until the block ends."""
+    if given is not None:
         yield RunningDatabase(url=given, server=None)
         return
     # Root's server runs as another account, which must be able to pass through; what lies inside is private itself.

@@ -1,5 +1,6 @@
 """`tenure demo`: what a customer and an operator would do, done once before your eyes, and every claim checked.
 
+command   starts Tenure, runs the demo, stops everything
 running   what the demo needs of a running Tenure
 run       the demo from the first step to `demo ok`
 steps     how it prints
@@ -7,6 +8,7 @@ client    asks for an export and looks at it, as any customer's program would
 watch     shows a running export
 crash     kills the worker in the middle of it
 download  fetches the package through its signed links
+source    what the sample's database itself says
 compare   reads the file and the source side by side, cell by cell
 """
 

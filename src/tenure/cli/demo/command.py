@@ -41,15 +41,12 @@ def demo(crash: bool, data_dir: Path) -> None:  # noqa: FBT001  click's way
     plan = Plan(sample=True, data_dir=data_dir, lease_seconds=CRASH_LEASE_SECONDS if crash else None)
     with ExitStack() as stack:
         with steps.step("Tenure starts: PostgreSQL, the API, four workers"):
-            running = stack.enter_context(running_installation(plan, _demo_environ(), say=_ignore))
-            steps.fact("data", str(running.settings.data_dir))
+            running = stack.enter_context(
+                running_installation(plan, _demo_environ(), say=lambda text: steps.fact("", text))
+            )
         if running.sample is None:
             raise DemoError("the demo runs on the sample product only")
         run_demo(_tenure(running, running.sample), crash=crash, console=console, steps=steps)
-
-
-def _ignore(_: str) -> None:
-    """The demo has its own words."""
 
 
 def _demo_environ() -> dict[str, str]:

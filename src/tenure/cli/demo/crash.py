@@ -27,11 +27,12 @@ def kill_while_reading(running: RunningTenure, client: TenantClient, export_id: 
     with open_source(running.sample.owner_url) as source:
         while time.monotonic() < deadline:
             rows = source.rows_sent(export_id)
-            if rows >= KILL_AFTER_ROWS and (holder := running.holder_of(export_id)) is not None:
+            holder = running.holder_of(export_id) if rows >= KILL_AFTER_ROWS else None
+            if holder is not None:
                 running.kill_worker(holder.pid)
                 _tell(running, holder, rows, steps)
                 return holder
-            if rows == 0 and client.show(export_id).status not in UNFINISHED:
+            if client.show(export_id).status not in UNFINISHED:
                 return None
             time.sleep(POLL_SECONDS)
     raise DemoError(f"no worker began to read export {export_id} within {CLAIM_LIMIT_SECONDS:.0f} s")

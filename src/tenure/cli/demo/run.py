@@ -89,7 +89,7 @@ class _Demo:
         raise DemoError(f"{CRASH_TRIES} exports were done before their worker could be killed")
 
     def download(self, export: ExportDocument) -> Path:
-        folder = self._running.data_dir / "demo" / export.job_id
+        folder = self._running.data_dir / "downloads" / export.job_id
         folder.mkdir(parents=True, exist_ok=True)
         links = {file.name: file.download_url for file in export.files} | {MANIFEST_NAME: export.manifest_url}
         with self._steps.step("The package is downloaded through signed links, without a key"):
@@ -203,7 +203,7 @@ def curl_line(api_url: str) -> str:
 def _check_outcomes(runs: Sequence[RunRecord], lapsed: int) -> None:
     """The killed attempt must be on record as lapsed, the last one as succeeded."""
     outcomes = {run.attempt: run.outcome for run in runs}
-    expected = {lapsed: RunOutcome.LEASE_EXPIRED, max(outcomes, default=lapsed): RunOutcome.SUCCEEDED}
-    for attempt, outcome in expected.items():
+    last = max(outcomes, default=lapsed)
+    for attempt, outcome in ((lapsed, RunOutcome.LEASE_EXPIRED), (last, RunOutcome.SUCCEEDED)):
         if outcomes.get(attempt) != outcome:
             raise DemoError(f"attempt {attempt} is recorded as {outcomes.get(attempt)}, not {outcome}")

@@ -17,7 +17,7 @@ Row = Sequence[str | None]
 
 SESSION = "-c TimeZone=UTC -c DateStyle=ISO -c IntervalStyle=iso_8601 -c extra_float_digits=1 -c client_encoding=UTF8"
 ROWS_SENT = """
-SELECT copying.tuples_processed
+SELECT coalesce(max(copying.tuples_processed), 0)
   FROM pg_stat_progress_copy AS copying JOIN pg_stat_activity AS activity USING (pid)
  WHERE activity.application_name LIKE %s
 """

@@ -257,7 +257,10 @@ def erase(data_dir: Path) -> None:
 def _erase_home(home: Home) -> None:
     _end_unowned(home)
     remove_sockets(home)
-    shutil.rmtree(home.server_dir)
+    deadline = time.monotonic() + LINGER_SECONDS
+    while home.server_dir.exists():  # a server on its way out deletes and writes files of its own meanwhile
+        shutil.rmtree(home.server_dir, ignore_errors=True)
+        _wait_before(deadline, f"{home.server_dir} cannot be deleted", home.data_dir)
     if home.server_dir.parent != home.data_dir.resolve():  # a shelter below the fallback directory
         shutil.rmtree(home.server_dir.parent)
 
@@ -289,7 +292,7 @@ def _wait_before(deadline: float, reason: str, data_dir: Path) -> None:
     """Sleep a moment, or fail with `reason` and the server's last words when the deadline has passed."""
     if time.monotonic() >= deadline:
         raise EmbeddedPostgresError(
-            f"The embedded PostgreSQL in {data_dir} cannot start: {reason}. "
+            f"The embedded PostgreSQL in {data_dir} cannot go on: {reason}. "
             f"Hint: the log in {data_dir / 'server' / 'log'} tells the cause; the last words:\n{_last_words(data_dir)}"
         )
     time.sleep(POLL_SECONDS)
