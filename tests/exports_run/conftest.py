@@ -7,15 +7,14 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent.parent / "sources"))
 
 from export_world import World, add_orders
-from source_server import fresh_database, running_server
+from source_server import fresh_database
 
 from tenure.objects.directory import DirectoryStore
 
 
 @pytest.fixture(scope="session")
-def source_server():
-    with running_server() as url:
-        yield url
+def source_server(postgres_url):
+    return postgres_url
 
 
 @pytest.fixture

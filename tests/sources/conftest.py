@@ -1,11 +1,10 @@
 import pytest
-from source_server import fresh_database, running_server
+from source_server import fresh_database
 
 
 @pytest.fixture(scope="session")
-def source_server():
-    with running_server() as url:
-        yield url
+def source_server(postgres_url):
+    return postgres_url
 
 
 @pytest.fixture

