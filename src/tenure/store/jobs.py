@@ -15,9 +15,13 @@ from tenure.core import limits
 from tenure.core.ids import JobId, LeaseToken, TenantId, WorkerId
 from tenure.core.job import Claim, Fence, JobEnd, JobView, NewJob
 from tenure.core.lifecycle import JobState
+from tenure.core.run import RunUsage
 from tenure.core.settlement import Settlement
 from tenure.store.database import Connection
 from tenure.store.statements import statement
+
+
+NO_USAGE = RunUsage()
 
 
 async def enqueue(
@@ -210,8 +214,8 @@ def _claim(row: TupleRow) -> Claim:
 
 
 def _settlement_row(settlement: Settlement) -> dict[str, Any]:
-    error, usage = settlement.error, settlement.usage
-    return {
+    """What the statement reads; fields that are absent come out as NULL, and most runs end without most of them."""
+    row: dict[str, Any] = {
         "job_id": settlement.fence.job_id,
         "attempt": settlement.fence.attempt,
         "lease_token": settlement.fence.lease_token,
@@ -221,17 +225,25 @@ def _settlement_row(settlement: Settlement) -> dict[str, Any]:
         "failed": int(settlement.counts_as_failure),
         "crashed": int(settlement.counts_as_crash),
         "released": int(settlement.counts_as_release),
-        "error_class": error and error.error_class,
-        "error_code": error and error.code,
-        "error_message": error and error.message,
-        "error_phase": error and error.phase,
-        "traceback": error and error.traceback,
-        "pid": usage.pid,
-        "exit_signal": usage.exit_signal,
-        "peak_memory_bytes": usage.peak_memory_bytes,
-        "log_tail": usage.log_tail,
-        "result": None if settlement.result is None else msgspec.Raw(settlement.result),
     }
+    if settlement.result is not None:
+        row["result"] = msgspec.Raw(settlement.result)
+    if settlement.error is not None:
+        row |= {
+            "error_class": settlement.error.error_class,
+            "error_code": settlement.error.code,
+            "error_message": settlement.error.message,
+            "error_phase": settlement.error.phase,
+            "traceback": settlement.error.traceback,
+        }
+    if settlement.usage != NO_USAGE:
+        row |= {
+            "pid": settlement.usage.pid,
+            "exit_signal": settlement.usage.exit_signal,
+            "peak_memory_bytes": settlement.usage.peak_memory_bytes,
+            "log_tail": settlement.usage.log_tail,
+        }
+    return row
 
 
 def _settled_end(row: TupleRow, settlement: Settlement) -> JobEnd:

@@ -150,6 +150,8 @@ CREATE TABLE tenure.runs (
 ) PARTITION BY RANGE (finished_at);
 
 CREATE INDEX runs_of_tenant ON tenure.runs (tenant_id, finished_at);
+-- Append-only, so in the order of time: a few bytes per block find a window of it.
+CREATE INDEX runs_finished ON tenure.runs USING brin (finished_at) WITH (autosummarize = on);
 
 -- Catches what no monthly partition takes, so that a run can always be recorded.
 CREATE TABLE tenure.runs_rest PARTITION OF tenure.runs DEFAULT;
@@ -246,6 +248,8 @@ CREATE TABLE tenure.workers (
     last_beat_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
     stopped_at    timestamptz
 );
+
+CREATE INDEX workers_present ON tenure.workers (last_beat_at) WHERE stopped_at IS NULL;
 
 -- ---------------------------------------------------------------- exports
 

@@ -10,13 +10,17 @@ WITH queue AS MATERIALIZED (
       FROM tenure.lanes
      WHERE queue = %(queue)s AND backlogged AND NOT paused AND running < cap AND running < ceiling
      ORDER BY virtual_time, tenant_id LIMIT coalesce((SELECT greatest(free, 0) FROM queue), 0)
+), even AS MATERIALIZED (
+    -- Were the slots dealt out evenly, the last tag given would be `last`: no tag beyond it can be among the smallest.
+    SELECT CASE WHEN sum(least(room, deal.each)) >= max(deal.free)
+                THEN max(virtual_time + (least(room, deal.each) - 1) * step) ELSE 'Infinity' END AS last
+      FROM within, (SELECT free, ceil(free::float8 / (SELECT greatest(count(*), 1) FROM within))::integer AS each
+                      FROM queue) AS deal
 ), within_tags AS MATERIALIZED (
-    -- When there are n lanes, no tag beyond the last lane's own can be among the n smallest.
     SELECT tenant_id, virtual_time + k * step AS tag
-      FROM within, queue,
-           (SELECT count(*) AS lanes, max(virtual_time) AS last FROM within) AS seen,
-           LATERAL generate_series(0, least(room, free, CASE WHEN seen.lanes = free
-               THEN 1 + floor(least((seen.last - virtual_time) / step, 1e6))::integer ELSE free END) - 1) AS k
+      FROM within, queue, even,
+           LATERAL generate_series(0, least(room, free, floor(least((even.last - virtual_time) / step, 1e6))::integer + 1)
+               - 1) AS k
      ORDER BY tag, tenant_id LIMIT coalesce((SELECT greatest(free, 0) FROM queue), 0)
 ), beyond AS MATERIALIZED (
     -- Only when every lane below its cap is served: idle slots are lent beyond caps, up to ceilings.

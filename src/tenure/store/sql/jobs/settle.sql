@@ -30,16 +30,18 @@ WITH report AS MATERIALIZED (
                THEN current.ended_at END
       FROM current WHERE job.id = current.id
     RETURNING job.id, job.tenant_id, job.queue, job.kind, job.state, job.attempt, job.priority, job.seq,
-              current.ended_at, current.claimed_at, current.charged_seconds
+              current.ended_at, current.claimed_at, current.charged_seconds, current.lease_owner,
+              current.queued_at AS waiting_since, current.pid, current.outcome, current.error_class,
+              current.error_code, current.error_message, current.error_phase, current.traceback,
+              current.exit_signal, current.peak_memory_bytes, current.log_tail, current.result
 ), recorded AS (
     INSERT INTO tenure.runs (job_id, attempt, tenant_id, queue, kind, worker_id, host, pid, queued_at, claimed_at,
                              finished_at, outcome, error_class, error_code, error_message, error_phase, traceback,
                              exit_signal, peak_memory_bytes, log_tail, result)
-    SELECT ended.id, ended.attempt, ended.tenant_id, ended.queue, ended.kind, current.lease_owner, %(host)s,
-           current.pid, current.queued_at, current.claimed_at, current.ended_at, current.outcome,
-           current.error_class, current.error_code, current.error_message, current.error_phase, current.traceback,
-           current.exit_signal, current.peak_memory_bytes, current.log_tail, current.result
-      FROM ended JOIN current ON current.id = ended.id
+    SELECT id, attempt, tenant_id, queue, kind, lease_owner, %(host)s, pid, waiting_since, claimed_at, ended_at,
+           outcome, error_class, error_code, error_message, error_phase, traceback, exit_signal, peak_memory_bytes,
+           log_tail, result
+      FROM ended
 ), told AS (
     INSERT INTO tenure.lane_events (queue, tenant_id, arrived, head_priority, head_seq, settled, used_seconds,
                                     charged_seconds)
