@@ -1,6 +1,7 @@
 """The worker on a real database, with real child processes."""
 
 import pytest
+
 from tenure.core.lifecycle import JobState
 from tenure.core.run import RunOutcome
 from tenure.store import runs
