@@ -13,11 +13,16 @@ COMMANDS = {
     "config": ("tenure.cli.config", "Check the settings."),
     "datasets": ("tenure.cli.datasets", "Show what may be exported."),
     "demo": ("tenure.cli.demo.command", "Show a whole export on sample data, then stop everything."),
+    "fairness": ("tenure.cli.fairness", "Show how worker time was shared."),
     "jobs": ("tenure.cli.jobs", "Look at one job and its runs."),
     "keys": ("tenure.cli.keys", "Make API keys."),
+    "simulate": ("tenure.cli.simulate", "Play a described load through the fairness policy."),
     "migrate": ("tenure.cli.run", "Bring the database schema up to date."),
+    "queues": ("tenure.cli.queues", "See the queues; change slots, headroom and pause."),
+    "tenants": ("tenure.cli.tenants", "See a queue's tenants; change weight, cap, ceiling and pause."),
     "up": ("tenure.cli.up", "Run everything on this machine: PostgreSQL, API, workers."),
     "verify": ("tenure.cli.verify", "Check a downloaded package, offline."),
+    "why": ("tenure.cli.why", "Tell why a job is where it is."),
     "worker": ("tenure.cli.run", "Run a worker process."),
 }
 EXIT_FAILURE = 1
