@@ -15,10 +15,11 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo up test check lint types arch fmt docs docs-check lock clean
+export BENCH
+.PHONY: help setup demo up test check lint types arch fmt docs docs-check lock clean bench-engine bench-fairness
 
 help: ## List these targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(DEVELOPMENT) ## Prepare the environment for development
 
@@ -58,6 +59,12 @@ lock: ## Choose the versions of all dependencies anew (needs uv)
 	@command -v uv >/dev/null || { echo "This needs uv: https://docs.astral.sh/uv/" >&2; exit 1; }
 	@$(COMPILE) --upgrade pyproject.toml --extra all --group build -o requirements.lock
 	@$(COMPILE) --upgrade pyproject.toml --extra all --group build --group dev -c requirements.lock -o requirements-dev.lock
+
+bench-engine: $(DEVELOPMENT) ## Measure the job engine beside its peers; BENCH=quick only tries the harness
+	@$(BIN)/python bench/engine.py
+
+bench-fairness: $(DEVELOPMENT) ## Measure fair shares and what they cost; BENCH=quick only tries the harness
+	@$(BIN)/python bench/fairness.py
 
 clean: ## Remove what can be made again; data in .tenure/ stays
 	@rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
