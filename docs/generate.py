@@ -22,7 +22,7 @@ import click
 import tenure
 from tenure.api.operations import FILE, OPERATIONS, PAGE
 from tenure.api.problems import STATUS_BY_CODE
-from tenure.core import dataset, keys, lifecycle
+from tenure.core import dataset, keys, lifecycle, place
 from tenure.core.errors import TenureError
 from tenure.core.lifecycle import ENTRY_STATES, TERMINAL, TRANSITIONS, JobEvent, JobState
 from tenure.wiring import settings
@@ -83,6 +83,11 @@ def lifecycle_matrix() -> str:
 def _cell(state: JobState, event: JobEvent) -> str:
     target = lifecycle.next_state(state, event)
     return f"`{target}`" if target else "·"
+
+
+def reason_table() -> str:
+    words = attribute_docs(place)
+    return table(("reason", "why"), ((f"`{item}`", words["Reason", item.name]) for item in place.Reason))
 
 
 # ---- settings
@@ -269,6 +274,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "lifecycle-table": lifecycle_table,
     "operations": operation_table,
     "operators": operator_table,
+    "reasons": reason_table,
     "scopes": scope_list,
     "settings": settings_tables,
 }

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import psycopg
 import pytest
+
 from tenure.store.database import Database, DatabaseSettings
 from tenure.store.migrate import migrate
 from tenure.wiring.embedded import find_binaries, throwaway_server

@@ -81,6 +81,47 @@ class Admitted:
 
 
 @dataclass
+class FakeDesk:
+    """What operators may ask and change; each test puts the answers in."""
+
+    queues: dict = field(default_factory=dict)
+    lanes: dict = field(default_factory=dict)
+    whys: dict = field(default_factory=dict)
+    report: object = None
+    asked: list = field(default_factory=list)
+
+    async def list_queues(self):
+        return tuple(self.queues.values())
+
+    async def tune_queue(self, actor, queue, changes):
+        if queue not in self.queues:
+            raise NotFoundError("queue")
+        self.asked.append((actor, queue, changes))
+        return self.queues[queue].settings
+
+    async def list_lanes(self, queue, count, after):
+        if queue not in self.queues:
+            raise NotFoundError("queue")
+        return tuple(lane for tenant, lane in sorted(self.lanes.items()) if after is None or tenant > after)[:count]
+
+    async def tune_lane(self, actor, queue, tenant_id, changes):
+        if queue not in self.queues:
+            raise NotFoundError("queue")
+        self.asked.append((actor, queue, tenant_id, changes))
+        return self.lanes[tenant_id].settings
+
+    async def why_job(self, tenant_id, job_id):
+        found = self.whys.get(job_id)
+        if found is None or tenant_id not in (None, found.job.tenant_id):
+            raise NotFoundError("job")
+        return found
+
+    async def fairness(self, queue, seconds):
+        self.asked.append((queue, seconds))
+        return self.report
+
+
+@dataclass
 class FakeRooms:
     """Fakes of every service, over dictionaries."""
 
@@ -91,6 +132,7 @@ class FakeRooms:
     admitted: list = field(default_factory=list)
     downloads: list = field(default_factory=list)
     checks: dict = field(default_factory=lambda: {"database": True})
+    operator: FakeDesk = field(default_factory=FakeDesk)
     admission_created: bool = True
     fault: Exception | None = None
     block_bytes: int = 1000

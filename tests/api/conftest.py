@@ -37,6 +37,7 @@ def services(rooms):
         find_export=rooms.find_export,
         list_exports=rooms.list_exports,
         cancel_export=rooms.cancel_export,
+        operator=rooms.operator,
         read_object=rooms.read_object,
         record_download=rooms.record_download,
         check_ready=rooms.check_ready,

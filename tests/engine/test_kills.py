@@ -4,12 +4,15 @@ import asyncio
 import os
 import signal
 import time
+from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
-from engine_parts import is_alive, noted, until
+from engine_parts import is_alive, new_job, noted, until
 
 from tenure.core.lifecycle import JobState
 from tenure.engine.events import FactName
+from tenure.store import jobs
 
 LEASE_SECONDS = 2.0
 PROCESS = "rough_process"
@@ -62,6 +65,22 @@ async def test_a_worker_stopped_beyond_its_lease_writes_nothing_when_it_goes_on(
     assert (JobState.SUCCEEDED, 2) == (view.state, view.attempt)
     assert ["lease_expired", "succeeded"] == await rough.outcomes(job_id)
     assert before == await rough.rows("SELECT * FROM tenure.runs")
+
+
+async def test_a_run_whose_lease_was_taken_away_is_stopped_at_the_next_heartbeat(rough, tmp_path):
+    """Long before the worker's own clock would tell."""
+    args = msgspec.json.encode({"does": "hang", "note": str(tmp_path / "pid")})
+    job_id = await rough.enqueue_job(new_job(kind=PROCESS, args=args, lease_seconds=600.0))
+    async with rough.worker():
+        (child,) = await noted(tmp_path / "pid")
+        async with rough.database.transaction() as connection:
+            await jobs.reap(connection, [PROCESS], now=datetime.now(UTC) + timedelta(hours=1))
+        view = await rough.wait_ended(job_id)
+        await until(lambda: not is_alive(child))
+
+    assert (JobState.SUCCEEDED, 2) == (view.state, view.attempt)
+    assert ["lease_expired", "succeeded"] == await rough.outcomes(job_id)
+    assert {FactName.LEASE_LOST, FactName.RUN_STALE} <= rough.names()
 
 
 async def test_a_worker_goes_on_after_all_its_connections_were_cut(rough):

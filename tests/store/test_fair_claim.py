@@ -58,7 +58,7 @@ def situations(draw):
     )
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=70, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(situation=situations())
 async def test_claims_give_each_tenant_what_the_policy_says_and_charge_it(world, situation):
     await _arrange(world, situation)

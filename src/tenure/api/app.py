@@ -18,6 +18,7 @@ from tenure.api.exports import ExportRoutes
 from tenure.api.health import HealthRoutes
 from tenure.api.openapi import openapi_document
 from tenure.api.operations import OPERATIONS
+from tenure.api.operator import OperatorRoutes
 from tenure.api.problems import MethodNotAllowedError, SurfaceError, problem_response, status_of
 from tenure.api.services import Services
 from tenure.core.errors import FieldProblem, InvalidRequestError, NotFoundError, TenureError
@@ -57,6 +58,7 @@ def create_app(services: Services) -> FastAPI:
 def _handlers(services: Services) -> dict[str, Handler]:
     """Operation id -> handler. A missing one fails at start, in `create_app`."""
     exports, downloads, health = ExportRoutes(services), DownloadRoutes(services), HealthRoutes(services)
+    operator = OperatorRoutes(services)
     return {
         "createExport": exports.create,
         "listExports": exports.list,
@@ -66,6 +68,12 @@ def _handlers(services: Services) -> dict[str, Handler]:
         "getExportFile": downloads.with_key,
         "getDownload": downloads.with_link,
         "listDatasets": exports.datasets,
+        "explainJob": operator.why,
+        "listQueues": operator.queues,
+        "tuneQueue": operator.tune_queue,
+        "listLanes": operator.lanes,
+        "tuneLane": operator.tune_lane,
+        "getFairness": operator.fairness,
         "getHealth": health.live,
         "getReadiness": health.ready,
         "listErrors": pages.list_errors,

@@ -9,7 +9,7 @@ import msgspec
 
 from tenure.api.operations import FILE, OPERATIONS, PAGE, Operation
 from tenure.api.problems import PROBLEM_MEDIA_TYPE, ProblemDocument
-from tenure.core import limits
+from tenure.core import limits, tuning
 from tenure.core.export import Channel, Compression, Format
 from tenure.exports.request import DELIVERIES_MAX, LINK_SECONDS_MIN, URL_CHARS_MAX
 
@@ -100,7 +100,38 @@ EXPORT_REQUEST: Json = {
         "link_seconds": {"type": "integer", "minimum": LINK_SECONDS_MIN, "maximum": limits.LINK_SECONDS_MAX},
     },
 }
+LIMIT: Json = {
+    "description": "null lifts the limit.",
+    "type": ["integer", "null"],
+    "minimum": 0,
+    "maximum": tuning.COUNT_MAX,
+}
+LANE_CHANGES: Json = {
+    "description": "What is left out stays as it is.",
+    "type": "object",
+    "minProperties": 1,
+    "additionalProperties": False,
+    "properties": {
+        "weight": {"type": "number", "minimum": tuning.WEIGHT_MIN, "maximum": tuning.WEIGHT_MAX},
+        "cap": LIMIT,
+        "ceiling": LIMIT,
+        "paused": {"type": "boolean"},
+    },
+}
+QUEUE_CHANGES: Json = {
+    "description": "What is left out stays as it is.",
+    "type": "object",
+    "minProperties": 1,
+    "additionalProperties": False,
+    "properties": {
+        "slots": LIMIT,
+        "headroom": {"type": "integer", "minimum": 0, "maximum": tuning.COUNT_MAX},
+        "paused": {"type": "boolean"},
+    },
+}
 QUERY_SCHEMAS: dict[str, Json] = {
+    "queue": {"type": "string"},
+    "since": {"type": "string", "pattern": "^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$", "default": "1h"},
     "limit": {"type": "integer", "minimum": 1, "maximum": limits.LIST_COUNT_MAX},
     "cursor": {"type": "string"},
     "tenant": {"type": "string"},
@@ -108,7 +139,7 @@ QUERY_SCHEMAS: dict[str, Json] = {
     "kid": {"type": "string"},
     "signature": {"type": "string"},
 }
-OPTIONAL_QUERY = frozenset({"limit", "cursor"})
+OPTIONAL_QUERY = frozenset({"limit", "cursor", "since", "queue"})
 
 
 @cache
@@ -139,7 +170,14 @@ def _schemas() -> Json:
     _, components = msgspec.json.schema_components(
         [*documents, ProblemDocument], ref_template="#/components/schemas/{name}"
     )
-    return {**components, "Condition": CONDITION, "Delivery": DELIVERY, "ExportRequest": EXPORT_REQUEST}
+    written = {
+        "Condition": CONDITION,
+        "Delivery": DELIVERY,
+        "ExportRequest": EXPORT_REQUEST,
+        "LaneChanges": LANE_CHANGES,
+        "QueueChanges": QUEUE_CHANGES,
+    }
+    return {**components, **written}
 
 
 def _operation(operation: Operation) -> Json:
@@ -157,8 +195,8 @@ def _operation(operation: Operation) -> Json:
         described["description"] = f"Needs a key with the scope `{operation.scope}`."
     if parameters := _parameters(operation):
         described["parameters"] = parameters
-    if operation.has_body:
-        schema = {"$ref": "#/components/schemas/ExportRequest"}
+    if operation.body:
+        schema = {"$ref": f"#/components/schemas/{operation.body}"}
         described["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
     return described
 

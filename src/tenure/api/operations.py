@@ -13,6 +13,14 @@ from tenure.api.documents import (
     ExportList,
     HealthDocument,
 )
+from tenure.api.operator_documents import (
+    FairnessDocument,
+    LaneList,
+    LaneSettingsDocument,
+    QueueList,
+    QueueSettingsDocument,
+    WhyDocument,
+)
 from tenure.core.keys import Scope
 
 FILE = "file"
@@ -34,7 +42,8 @@ class Operation:
     summary: str
     answers: dict[int, type[msgspec.Struct] | str | None]
     scope: Scope | None = None
-    has_body: bool = False
+    body: str | None = None
+    """Name of the schema of its body in the description."""
     query: tuple[str, ...] = ()
     problems: tuple[int, ...] = ()
 
@@ -47,7 +56,7 @@ OPERATIONS = (
         summary="Ask for an export. 200: the identical request is under way already, and this is it.",
         answers={202: ExportDocument, 200: ExportDocument},
         scope=Scope.EXPORTS_EXECUTE,
-        has_body=True,
+        body="ExportRequest",
         problems=(*KEYED, *JSON_ONLY, 400, 409, 413, 415),
     ),
     Operation(
@@ -113,6 +122,64 @@ OPERATIONS = (
         answers={200: DatasetList, 304: None},
         scope=Scope.EXPORTS_READ,
         problems=(*KEYED, *JSON_ONLY),
+    ),
+    Operation(
+        id="explainJob",
+        method="GET",
+        path="/v1/jobs/{job_id}/why",
+        summary="Why a job, an export's too, is where it is, and where its time went. Operators may ask for any.",
+        answers={200: WhyDocument},
+        scope=Scope.EXPORTS_READ,
+        problems=(*KEYED, *JSON_ONLY, 404),
+    ),
+    Operation(
+        id="listQueues",
+        method="GET",
+        path="/v1/queues",
+        summary="Every queue: settings, what it runs, what waits, its workers.",
+        answers={200: QueueList},
+        scope=Scope.OPERATOR,
+        problems=(*KEYED, *JSON_ONLY),
+    ),
+    Operation(
+        id="tuneQueue",
+        method="PATCH",
+        path="/v1/queues/{queue}",
+        summary="Change slots, headroom or pause of a queue; it acts at once.",
+        answers={200: QueueSettingsDocument},
+        scope=Scope.OPERATOR,
+        body="QueueChanges",
+        problems=(*KEYED, *JSON_ONLY, 400, 404, 413, 415),
+    ),
+    Operation(
+        id="listLanes",
+        method="GET",
+        path="/v1/queues/{queue}/tenants",
+        summary="The tenants of a queue by id: settings, what they run, what waits, how far ahead they are.",
+        answers={200: LaneList},
+        scope=Scope.OPERATOR,
+        query=("limit", "cursor"),
+        problems=(*KEYED, *JSON_ONLY, 404),
+    ),
+    Operation(
+        id="tuneLane",
+        method="PATCH",
+        path="/v1/queues/{queue}/tenants/{tenant}",
+        summary="Change weight, cap, ceiling or pause of a tenant in a queue; it acts at once on what waits already.",
+        answers={200: LaneSettingsDocument},
+        scope=Scope.OPERATOR,
+        body="LaneChanges",
+        problems=(*KEYED, *JSON_ONLY, 400, 404, 413, 415),
+    ),
+    Operation(
+        id="getFairness",
+        method="GET",
+        path="/v1/fairness",
+        summary="How worker time was shared lately, by queue and tenant.",
+        answers={200: FairnessDocument},
+        scope=Scope.OPERATOR,
+        query=("since", "queue"),
+        problems=(*KEYED, *JSON_ONLY, 404),
     ),
     Operation(
         id="getHealth", method="GET", path="/healthz", summary="This process answers.", answers={200: HealthDocument}

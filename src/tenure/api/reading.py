@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from uuid import UUID
 
 from starlette.datastructures import Headers
@@ -97,19 +97,22 @@ def read_query(request: Request, allowed: Collection[str] = ()) -> dict[str, str
 def read_page(request: Request) -> tuple[int, JobId | None]:
     """`limit` and `cursor` of a list. Raises InvalidRequestError."""
     query = read_query(request, ("limit", "cursor"))
-    problems = []
-    limit_text = query.get("limit", str(LIST_COUNT_DEFAULT))
-    limit = int(limit_text) if limit_text.isascii() and limit_text.isdigit() and len(limit_text) <= 4 else 0  # noqa: PLR2004
-    if not 1 <= limit <= limits.LIST_COUNT_MAX:
-        problems.append(
-            FieldProblem(pointer="limit", detail=f"must be a whole number from 1 to {limits.LIST_COUNT_MAX}")
-        )
+    limit, problems = read_limit(query)
     before = _read_cursor(query["cursor"]) if "cursor" in query else None
     if "cursor" in query and before is None:
         problems.append(FieldProblem(pointer="cursor", detail="must be the next_cursor of an earlier answer"))
     if problems:
         raise InvalidRequestError(*problems)
     return limit, before
+
+
+def read_limit(query: Mapping[str, str]) -> tuple[int, list[FieldProblem]]:
+    """`limit` of a list, and what is wrong with it."""
+    text = query.get("limit", str(LIST_COUNT_DEFAULT))
+    limit = int(text) if text.isascii() and text.isdigit() and len(text) <= 4 else 0  # noqa: PLR2004
+    if 1 <= limit <= limits.LIST_COUNT_MAX:
+        return limit, []
+    return limit, [FieldProblem(pointer="limit", detail=f"must be a whole number from 1 to {limits.LIST_COUNT_MAX}")]
 
 
 def write_cursor(last: JobId) -> str:
@@ -126,15 +129,19 @@ def _read_cursor(text: str) -> JobId | None:
 
 
 def read_export_id(request: Request) -> JobId:
-    """The id in the path. A malformed one is answered like an unknown one."""
-    text: str = request.path_params["export_id"]
+    return read_id(request, "export")
+
+
+def read_id(request: Request, noun: str) -> JobId:
+    """`<noun>_id` in the path. A malformed one is answered like an unknown one."""
+    text: str = request.path_params[f"{noun}_id"]
     try:
-        export_id = UUID(text)
+        found = UUID(text)
     except ValueError:
-        raise NotFoundError("export") from None
-    if str(export_id) != text:
-        raise NotFoundError("export")
-    return JobId(export_id)
+        raise NotFoundError(noun) from None
+    if str(found) != text:
+        raise NotFoundError(noun)
+    return JobId(found)
 
 
 def is_unchanged(headers: Headers, etag: str) -> bool:

@@ -10,6 +10,9 @@ from tenure.core.dataset import Catalogue
 from tenure.core.export import ExportSpec, ExportView
 from tenure.core.ids import JobId, TenantId
 from tenure.core.keys import PresentedKey, Principal
+from tenure.core.shares import FairnessReport
+from tenure.core.tuning import LaneChanges, LaneSettings, LaneView, QueueChanges, QueueSettings, QueueView
+from tenure.core.why import JobWhy
 from tenure.exports.download import DownloadRecord, LinkKeys
 
 
@@ -61,6 +64,24 @@ class ReadObject(Protocol):
     def __call__(self, key: str, start: int, length: int, /) -> Iterator[bytes]: ...
 
 
+class OperatorDesk(Protocol):
+    """What operators may ask and change. Raises NotFoundError for what is not there, InvalidInputError."""
+
+    async def list_queues(self) -> tuple[QueueView, ...]: ...
+
+    async def tune_queue(self, actor: str, queue: str, changes: QueueChanges, /) -> QueueSettings: ...
+
+    async def list_lanes(self, queue: str, count: int, after: TenantId | None, /) -> tuple[LaneView, ...]: ...
+
+    async def tune_lane(self, actor: str, queue: str, tenant_id: TenantId, changes: LaneChanges, /) -> LaneSettings: ...
+
+    async def why_job(self, tenant_id: TenantId | None, job_id: JobId, /) -> JobWhy:
+        """`tenant_id` None: any tenant's job."""
+        ...
+
+    async def fairness(self, queue: str | None, seconds: float, /) -> FairnessReport: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     """Everything `create_app` needs."""
@@ -78,6 +99,7 @@ class Services:
     find_export: FindExport
     list_exports: ListExports
     cancel_export: CancelExport
+    operator: OperatorDesk
     read_object: ReadObject
     record_download: Callable[[DownloadRecord], Awaitable[None]]
     check_ready: Callable[[], Awaitable[Mapping[str, bool]]]

@@ -48,3 +48,16 @@ PACKAGE_DAYS_DEFAULT = 7
 LINK_SECONDS_DEFAULT = 3_600
 LINK_SECONDS_MAX = 7 * 24 * 3_600
 LIST_COUNT_MAX = 200
+
+WAITING_COUNT_MAX = 1_000
+"""Where counting of waiting jobs stops: an answer for people must not cost more with a longer backlog."""
+RIVAL_COUNT_MAX = 1_000
+"""Lanes that an answer to "why" looks at, below their cap and beyond it each."""
+RUNNING_COUNT_MAX = 10_000
+"""Running jobs of a queue that an answer for people looks at."""
+ATTEMPT_COUNT_MAX = 1_000
+"""Newest attempts of a job in its timeline."""
+SHARE_COUNT_MAX = 10_000
+"""Rows of a fairness report, one for each queue and tenant."""
+WORKER_FRESH_SECONDS = 30.0
+"""A worker that was not heard of for longer is taken for gone when people ask. No lease is judged by it."""

@@ -107,8 +107,9 @@ class _Chart:
                 yield _line(xs, ys, self._fill(colour))
         yield from self._time_axis(left, bottom, top)
         if self._drains:
-            x = left + self._x(self._load.duration_seconds) + 6
-            yield _text(x, top + 12, "arrivals end", size=11, fill=FAINT)
+            x = self._x(self._load.duration_seconds)
+            side, anchor = (-6, "end") if x > PLOT_WIDTH / 2 else (6, "start")
+            yield _text(left + x + side, top + 12, "arrivals end", size=11, anchor=anchor, fill=FAINT)
 
     def _time_axis(self, left: int, bottom: int, top: int) -> Iterator[str]:
         step = next((step for step in STEPS if self._seconds / step <= TIME_TICKS_MAX), STEPS[-1])

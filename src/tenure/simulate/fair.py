@@ -72,9 +72,9 @@ class FairShare:
             self._place(lane)
 
     def set_paused(self, lane: int, *, paused: bool) -> None:
-        """A lane that could not be served has saved nothing up."""
-        if not self._backlogged[lane] or self._stands(lane) == OUT:
-            self.virtual_time[lane] = max(self.virtual_time[lane], self.floor)
+        """A lane that had work and could not be served has saved nothing up."""
+        if self._backlogged[lane] and self._stands(lane) != WITHIN:
+            self.virtual_time[lane] = max(self.virtual_time[lane], self._waking_floor({}))
         self.paused[lane] = paused
         self._place(lane)
 

@@ -20,7 +20,6 @@ from tenure.core.settlement import Settlement
 from tenure.store.database import Connection
 from tenure.store.statements import statement
 
-
 NO_USAGE = RunUsage()
 
 

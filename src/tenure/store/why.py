@@ -91,6 +91,8 @@ class Standing:
     is_queue_known: bool
     lane: Lane
     is_lane_known: bool
+    is_lane_awake: bool
+    """It has work in line, as far as the last claim knew."""
     is_lane_paused: bool
 
 
@@ -114,8 +116,7 @@ async def standing(connection: Connection, queue: str, tenant_id: TenantId) -> S
         is_queue_known=known,
         lane=Lane(
             tenant_id=tenant_id,
-            # A lane that wakes up starts at the floor.
-            virtual_time=virtual_time if backlogged else max(virtual_time or floor, floor),
+            virtual_time=virtual_time or 0.0,
             weight=weight if is_lane_known else 1.0,
             estimate_seconds=estimate if is_lane_known else 1.0,
             running=0,
@@ -124,6 +125,7 @@ async def standing(connection: Connection, queue: str, tenant_id: TenantId) -> S
             waiting=0,
         ),
         is_lane_known=is_lane_known,
+        is_lane_awake=bool(backlogged),
         is_lane_paused=bool(is_lane_paused),
     )
 
@@ -132,13 +134,20 @@ async def loads(connection: Connection, queue: str) -> tuple[Load, ...]:
     """What runs in a queue now, by tenant."""
     cursor = await connection.execute(statement("why/loads"), {"queue": queue, "count": limits.RUNNING_COUNT_MAX})
     return tuple(
-        Load(tenant_id=TenantId(row[0]), weight=row[1], running=row[2], running_seconds=row[3], left_seconds=row[4])
+        Load(
+            tenant_id=TenantId(row[0]),
+            weight=row[1],
+            running=row[2],
+            running_seconds=row[3],
+            left_seconds=row[4],
+            longest_left_seconds=row[5],
+        )
         for row in await cursor.fetchall()
     )
 
 
 async def rivals(connection: Connection, queue: str) -> tuple[Lane, ...]:
-    """Lanes with work in line, below their cap and beyond it, `limits.RIVAL_COUNT_MAX` of each at most.
+    """Lanes with work in line, those below their cap first, by virtual time, at most `limits.RIVAL_COUNT_MAX` of each.
 
     How much work they have is not looked at: `waiting` is 1.
     """

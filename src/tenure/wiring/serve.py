@@ -16,6 +16,7 @@ from tenure.store.database import Database
 from tenure.store.migrate import check_schema
 from tenure.wiring import assemble
 from tenure.wiring.facts import log_fact
+from tenure.wiring.operator import Operator
 from tenure.wiring.settings import Settings
 
 EXPIRE_SECONDS = 60.0
@@ -84,6 +85,7 @@ def _services(settings: Settings, database: Database) -> Services:
         find_export=desk.find,
         list_exports=desk.list_newest,
         cancel_export=desk.cancel,
+        operator=Operator(database=database),
         read_object=lambda key, start, length: objects.open(key, start=start, length=length),
         record_download=record_download,
         check_ready=check_ready,

@@ -42,6 +42,8 @@ class Work:
     stop_reason: StopReason | None = None
     stop_asked: asyncio.Event = field(default_factory=asyncio.Event)
     lease_lost: asyncio.Event = field(default_factory=asyncio.Event)
+    on_stop: Callable[[StopReason], None] | None = None
+    """Called with each reason, from the worker's loop."""
 
     def stop(self, reason: StopReason) -> None:
         """Ask the run to stop. The first reason stays, but a lost lease overrides all: nothing may be written then."""
@@ -50,6 +52,8 @@ class Work:
         if reason is StopReason.LOST:
             self.lease_lost.set()
         self.stop_asked.set()
+        if self.on_stop is not None:
+            self.on_stop(reason)
 
     def context(self, *, is_cancelled: Callable[[], bool]) -> RunContext:
         return RunContext(

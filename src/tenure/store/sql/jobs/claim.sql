@@ -19,7 +19,8 @@ WITH queue AS MATERIALIZED (
 ), within_tags AS MATERIALIZED (
     SELECT tenant_id, virtual_time + k * step AS tag
       FROM within, queue, even,
-           LATERAL generate_series(0, least(room, free, floor(least((even.last - virtual_time) / step, 1e6))::integer + 1)
+           -- One more than fit, for the division may round down.
+           LATERAL generate_series(0, least(room, free, floor(least((even.last - virtual_time) / step, 1e6))::integer + 2)
                - 1) AS k
      ORDER BY tag, tenant_id LIMIT coalesce((SELECT greatest(free, 0) FROM queue), 0)
 ), beyond AS MATERIALIZED (
@@ -60,19 +61,17 @@ WITH queue AS MATERIALIZED (
               job.failures, job.max_attempts, job.crashes, job.max_crashes, job.cancel_requested_at, picked.priority,
               picked.seq
 ), taken AS (
-    SELECT shares.tenant_id, shares.share, count(claimed.id)::integer AS took
+    SELECT shares.tenant_id, shares.share, count(claimed.id)::integer AS took,
+           (array_agg(claimed.priority ORDER BY claimed.priority DESC, claimed.seq DESC))[1] AS head_priority,
+           (array_agg(claimed.seq ORDER BY claimed.priority DESC, claimed.seq DESC))[1] AS head_seq
       FROM shares LEFT JOIN claimed USING (tenant_id) GROUP BY shares.tenant_id, shares.share
 ), charged AS (
     UPDATE tenure.lanes AS lane
        SET running = lane.running + taken.took,
            virtual_time = lane.virtual_time + taken.took * lane.estimate_seconds / lane.weight,
            backlogged = taken.took >= taken.share,
-           (head_priority, head_seq) = (
-               SELECT best.priority, best.seq
-                 FROM (SELECT lane.head_priority AS priority, lane.head_seq AS seq
-                       UNION ALL SELECT picked.priority, picked.seq FROM picked
-                                  WHERE picked.tenant_id = lane.tenant_id) AS best
-                ORDER BY best.priority DESC, best.seq DESC LIMIT 1)
+           head_priority = coalesce(taken.head_priority, lane.head_priority),
+           head_seq = coalesce(taken.head_seq, lane.head_seq)
       FROM taken WHERE lane.queue = %(queue)s AND lane.tenant_id = taken.tenant_id
 ), floored AS (
     -- Not below what was just served, so that idling saves no credit; `queues/settle_floor` lowers it when lanes do.
@@ -84,10 +83,14 @@ WITH queue AS MATERIALIZED (
                 WHERE taken.took > 0))
      WHERE name = %(queue)s AND EXISTS (SELECT FROM claimed)
 )
--- `fell_short`: a lane had fewer jobs than its share and is unmarked now; its slots may go to others in another round.
+-- `fell_short`: a lane had fewer jobs than its share and is unmarked now, and there are others its slots may go to.
 SELECT round.fell_short, claimed.id, claimed.attempt, claimed.lease_token, claimed.tenant_id, claimed.queue,
        claimed.kind, claimed.args, claimed.lease_seconds, claimed.failures, claimed.max_attempts, claimed.crashes,
        claimed.max_crashes, checkpoint.value
-  FROM (SELECT EXISTS (SELECT FROM taken WHERE took < share) AS fell_short) AS round
+  FROM (SELECT EXISTS (SELECT FROM taken WHERE took < share) AND EXISTS (
+                   SELECT FROM tenure.lanes AS other
+                    WHERE other.queue = %(queue)s AND other.backlogged AND NOT other.paused
+                      AND other.running < other.ceiling
+                      AND other.tenant_id <> ALL (SELECT tenant_id FROM taken WHERE took < share)) AS fell_short) AS round
   LEFT JOIN claimed ON true LEFT JOIN tenure.checkpoints AS checkpoint ON checkpoint.job_id = claimed.id
  ORDER BY claimed.seq;

@@ -1,7 +1,6 @@
--- heartbeat: extend leases. Guard: running under this fence and not lapsed; a fence that is missing from the answer
--- is lost. A row somebody else holds is skipped and answered with null: one long transaction on one job must not cost
--- the worker its other leases. The expiry is judged after the lock is ours, by `clock_timestamp()` and not `now()`: a
--- statement that was held up must not revive a lapsed lease.
+-- heartbeat: extend leases. Guard: running under this fence and not lapsed, judged by `clock_timestamp()` once the lock
+-- is ours, so a statement that was held up revives nothing. A fence missing from the answer is lost; a row that
+-- somebody else holds is answered with null: one long transaction must not cost the worker its other leases.
 WITH held AS MATERIALIZED (
     SELECT * FROM unnest(%(job_ids)b::uuid[], %(attempts)b::integer[], %(lease_tokens)b::uuid[])
         AS held (job_id, attempt, lease_token)

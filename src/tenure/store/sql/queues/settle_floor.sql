@@ -1,7 +1,6 @@
--- settle_floor: the floor is the smallest virtual time of a lane whose turn may be next; with none, it stays. A lane at
--- its cap counts only when no lane below its cap has work: it stands still while the others go on, and a waking lane
--- would get all the time since then as credit. Guard: the caller holds the queue's lock. Without this, an estimate far
--- too high would lift the floor for good.
+-- settle_floor: the floor is the smallest virtual time of a lane whose turn may be next, so that an estimate far too
+-- high lifts it for a while only. A lane at its cap counts only when none below its cap has work: it stands still, and
+-- a waking lane would get all the time since then as credit. Guard: the caller holds the queue's lock.
 UPDATE tenure.queues AS queue
    SET floor = lowest.virtual_time
   FROM (SELECT coalesce(

@@ -4,6 +4,7 @@ WITH running AS MATERIALIZED (
       FROM tenure.jobs WHERE queue = %(queue)s AND state = 'running' LIMIT %(count)s
 )
 SELECT running.tenant_id, coalesce(max(lane.weight), 1), count(*)::integer, sum(running.seconds)::double precision,
-       sum(greatest(running.charged_seconds - running.seconds, 0))::double precision
+       sum(greatest(running.charged_seconds - running.seconds, 0))::double precision,
+       max(greatest(running.charged_seconds - running.seconds, 0))::double precision
   FROM running LEFT JOIN tenure.lanes AS lane ON lane.queue = %(queue)s AND lane.tenant_id = running.tenant_id
  GROUP BY running.tenant_id;
