@@ -97,7 +97,7 @@ def test_a_crash_uses_the_crash_budget_alone(crashes, max_crashes):
 @given(
     attempts=st.integers(1, 8),
     crashes=st.integers(1, 8),
-    ends=st.lists(st.sampled_from(["fail", "crash", "release"]), min_size=20, max_size=40),
+    ends=st.lists(st.sampled_from(["fail", "crash", "release"]), min_size=8, max_size=20),
 )
 def test_failures_and_crashes_end_a_job_within_both_budgets_and_releases_never_do(attempts, crashes, ends):
     """Invariant 12: claims are bounded by the two budgets and the releases."""

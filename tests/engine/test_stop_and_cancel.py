@@ -129,3 +129,14 @@ async def test_a_stopped_worker_says_so(engine):
 
     assert row["stopped_at"] is not None
     assert {FactName.WORKER_STARTED, FactName.WORKER_STOPPING, FactName.WORKER_STOPPED} <= engine.names()
+
+
+async def test_a_coroutine_that_swallows_its_cancellation_is_left_behind(engine):
+    job_id = await engine.enqueue("script_task", seconds=20, then="swallow_cancel")
+    async with engine.worker(slots=1):
+        await engine.wait_until(job_id, lambda view: view.state is JobState.RUNNING)
+        await engine.cancel(job_id)
+        cancelled = await engine.wait_ended(job_id)
+        healthy = await engine.wait_ended(await engine.enqueue("script_task"))
+
+    assert (JobState.CANCELLED, JobState.SUCCEEDED) == (cancelled.state, healthy.state)

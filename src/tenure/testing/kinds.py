@@ -1,6 +1,7 @@
 """Kinds that behave well and badly on purpose, for tests of the engine: each named for what it does."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import time
@@ -55,6 +56,11 @@ def _script(context: RunContext) -> object:
 
 
 async def _async_script(context: RunContext) -> object:
+    if context.args.then == "swallow_cancel":
+        while True:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(context.args.seconds)
+                return "much too late"
     await asyncio.sleep(context.args.seconds)
     return _end(context)
 

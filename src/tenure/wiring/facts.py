@@ -8,7 +8,9 @@ import msgspec
 from tenure.engine.events import Fact, FactName
 
 LOGGER = logging.getLogger("tenure")
-_ALARMS = frozenset({FactName.LANE_LOST_SIGHT, FactName.LANE_DRIFTED, FactName.HOUSEKEEPING_FAILED})
+_ALARMS = frozenset(
+    {FactName.SETTLE_FAILED, FactName.LANE_LOST_SIGHT, FactName.LANE_DRIFTED, FactName.HOUSEKEEPING_FAILED}
+)
 _WARNINGS = frozenset(
     {FactName.LEASE_LAPSED, FactName.LEASE_LOST, FactName.RUN_STALE, FactName.DATABASE_AWAY, FactName.JOB_EXPIRED}
 )
