@@ -132,7 +132,7 @@ async def test_a_stopped_worker_says_so(engine):
 
 
 async def test_a_coroutine_that_swallows_its_cancellation_is_left_behind(engine):
-    job_id = await engine.enqueue("script_task", seconds=20, then="swallow_cancel")
+    job_id = await engine.enqueue("script_task", seconds=4, then="swallow_cancel")
     async with engine.worker(slots=1):
         await engine.wait_until(job_id, lambda view: view.state is JobState.RUNNING)
         await engine.cancel(job_id)
