@@ -23,6 +23,8 @@ def list_datasets(config: Path | None, as_json: bool) -> None:  # noqa: FBT001  
 
         click.echo(msgspec.json.encode(list(catalogue.datasets.values())))
         return
+    if not catalogue.datasets:
+        click.echo("No datasets: there is no tenure.toml here, or it declares none. `tenure up` serves a sample then.")
     for dataset in catalogue.datasets.values():
         click.echo(f"{dataset.name}  {dataset.description}".rstrip())
         click.echo(f"  columns  {', '.join(dataset.column_names())}")

@@ -69,9 +69,11 @@ def running_installation(
         sample = None if own_config is not None else _sample(database.url, say)
         if sample is not None:
             environ |= {"TENURE_CONFIG": str(SAMPLE_CONFIG), "PRODUCT_DATABASE_URL": sample.reader_url}
-        settings = _settings(plan, environ, own_config)
+        settings = _settings(plan, environ, own_config, say)
         first_tenant = sample.big_tenant if sample is not None else TenantId(DEFAULT_TENANT)
         keys = prepare(settings, TenantId(plan.tenant) if plan.tenant else first_tenant)
+        if plan.tenant is not None and plan.tenant != keys.tenant_id:
+            say(f"The first key is {keys.tenant_id}'s. For another: tenure keys create --tenant {plan.tenant}")
         with Installation(settings, _child_environ(settings, environ)) as installation:
             say(f"API and {settings.worker.processes} workers run.")
             yield RunningInstallation(
@@ -102,11 +104,14 @@ def _sample(database_url: str, say: Callable[[str], None]) -> SampleFacts:
     return facts
 
 
-def _settings(plan: Plan, environ: Mapping[str, str], own_config: Path | None) -> Settings:
+def _settings(plan: Plan, environ: Mapping[str, str], own_config: Path | None, say: Callable[[str], None]) -> Settings:
     flags = {"worker.processes": plan.workers, "worker.lease_seconds": plan.lease_seconds}
     settings = Settings.load(own_config, environ, flags)
     fixed = plan.port is not None or settings.api.port not in {0, DEFAULT_PORT}
-    port = choose_port(settings.api.host, plan.port or settings.api.port, fixed=fixed)
+    wanted = plan.port or settings.api.port
+    port = choose_port(settings.api.host, wanted, fixed=fixed)
+    if wanted not in {0, port}:
+        say(f"Port {wanted} is taken; the API listens on {port}.")
     return Settings.load(own_config, environ, {**flags, "api.port": port})
 
 

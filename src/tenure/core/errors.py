@@ -285,7 +285,7 @@ class MigrationError(OperationError):
 
     code = "migration_failed"
     title = "Migration failed"
-    what_to_do = "Read the cause, then run `tenure migrate` again."
+    what_to_do = "Mend what the message names, then run `tenure migrate` again."
 
 
 class EmbeddedPostgresError(OperationError):

@@ -44,6 +44,8 @@ class Notice:
     status: ExportStatus
     finished_at: datetime
     expires_at: datetime | None = None
+    link_seconds: int = limits.LINK_SECONDS_DEFAULT
+    """How long each link works, counted from the attempt that sends it."""
     file: str | None = None
     """The package's file, when it has just one; else the link leads to the manifest."""
     rows: int | None = None
@@ -103,7 +105,7 @@ class Courier:
         return msgspec.json.encode({"type": f"export.{notice.status}", "timestamp": notice.finished_at, "data": data})
 
     def _link(self, notice: Notice, now: datetime) -> str:
-        expires_at = now + timedelta(seconds=limits.LINK_SECONDS_MAX)
+        expires_at = now + timedelta(seconds=notice.link_seconds)
         if notice.expires_at is not None:
             expires_at = min(expires_at, notice.expires_at)
         grant = LinkGrant(tenant_id=notice.tenant_id, export_id=notice.export_id, file=notice.file or MANIFEST_NAME)

@@ -17,6 +17,7 @@ from tenure.engine.enqueue import enqueue, new_job_id
 from tenure.exports.deliver import DELIVERY_KIND, DELIVERY_LEASE_SECONDS, DELIVERY_QUEUE, DELIVERY_RETRY, Notice
 from tenure.store import deliveries, exports
 from tenure.store.database import Connection
+from tenure.store.exports import SettledExport
 
 UNKNOWN_FAILURE = ExportFailure(code="internal", summary="The export could not be made.")
 
@@ -41,7 +42,7 @@ async def settle_export(connection: Connection, end: JobEnd) -> None:
     expires_at = None
     if ended.package is not None:
         expires_at = await exports.publish(connection, end.tenant_id, end.job_id, ended.package, settled)
-    await _notify(connection, end, settled.order, _notice(end, settled.finished_at, ended, expires_at))
+    await _notify(connection, end, settled.order, _notice(end, settled, ended, expires_at))
 
 
 def _read(end: JobEnd) -> _Ended | None:
@@ -71,15 +72,16 @@ def _failure(end: JobEnd) -> ExportFailure:
     )
 
 
-def _notice(end: JobEnd, finished_at: datetime, ended: _Ended, expires_at: datetime | None) -> Notice:
+def _notice(end: JobEnd, settled: SettledExport, ended: _Ended, expires_at: datetime | None) -> Notice:
     package = ended.package
     only_file = package.only_file if package is not None else None
     return Notice(
         export_id=end.job_id,
         tenant_id=end.tenant_id,
         status=ended.status,
-        finished_at=finished_at,
+        finished_at=settled.finished_at,
         expires_at=expires_at,
+        link_seconds=settled.order.spec.link_seconds,
         file=only_file.name if only_file is not None else None,
         rows=package.rows if package is not None else None,
         bytes=package.bytes if package is not None else None,

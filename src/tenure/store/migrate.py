@@ -94,7 +94,10 @@ def _missing(known: Sequence[Migration], applied: dict[int, tuple[str, str]]) ->
     for migration in known:
         name, checksum = applied.get(migration.version, (migration.name, migration.checksum))
         if checksum != migration.checksum:
-            raise MigrationError(f"migration {migration.version} ({name}) was applied from a different file")
+            raise MigrationError(
+                f"migration {migration.version} ({name}) was applied from a different file: another build of Tenure "
+                "made this database. Use that build, or begin with an empty database or data directory"
+            )
     return [migration for migration in known if migration.version not in applied]
 
 

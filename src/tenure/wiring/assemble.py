@@ -29,23 +29,32 @@ from tenure.store.progress import Progress
 from tenure.transports.egress import EgressClient
 from tenure.transports.policy import EgressPolicy
 from tenure.transports.webhook import WebhookTransport
+from tenure.wiring.embedded import running_address
 from tenure.wiring.settings import Settings
 
 EXPORT_RETRY = RetryPolicy(max_attempts=3, base_seconds=30.0, factor=1.0, cap_seconds=30.0, jitter=0.0)
 """A source query that runs out of time is tried again after 30 s, three times in all (SPEC 2.3)."""
 EXPORT_TIME_LIMIT_SECONDS = 24 * 3_600.0
+EMBEDDED_DIR = "postgres"
+"""Where in the data directory the embedded PostgreSQL lives."""
 LINK_KEYS_FILE = "link-keys.json"
 CHILD_FACTORY = "tenure.wiring.assemble:child_kinds"
 
 
 def database_settings(settings: Settings) -> DatabaseSettings:
-    """How to reach Tenure's database. Raises `InvalidSettingsError` where no address is known."""
-    if settings.database.url is None:
-        detail = "no address: set TENURE_DATABASE_URL, or start the embedded PostgreSQL with `tenure up`"
+    """How to reach Tenure's database: the one named, else the embedded one that `tenure up` runs on the data directory.
+
+    Raises `InvalidSettingsError` where there is neither.
+    """
+    url = settings.database.url.text if settings.database.url is not None else None
+    if url is None and (embedded := running_address(settings.data_dir / EMBEDDED_DIR)) is not None:
+        url = embedded.database_url
+    if url is None:
+        detail = f"none is set, and nothing runs on {settings.data_dir}: start `tenure up` there, in another terminal"
         raise InvalidSettingsError(FieldProblem(pointer="database.url", detail=detail))
     direct = settings.database.direct_url
     return DatabaseSettings(
-        url=settings.database.url.text,
+        url=url,
         direct_url=direct.text if direct else None,
         prepared_statements=settings.database.prepared_statements,
     )

@@ -45,6 +45,14 @@ class StartError(OperationError):
     what_to_do = "Read the log named, then start again."
 
 
+class AlreadyRunningError(OperationError):
+    """The data directory is in use by another `tenure up` or `tenure demo`."""
+
+    code = "already_running"
+    title = "Tenure runs here already"
+    what_to_do = "Use that one, stop it first, or give this one a data directory of its own (TENURE_DATA_DIR)."
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstKeys:
     """The keys made at the first start, kept private in the data directory so that `tenure up` can show them again."""
@@ -62,7 +70,9 @@ def running_database(data_dir: Path, environ: Mapping[str, str], *, given: str |
         return
     # Root's server runs as another account, which must be able to pass through; what lies inside is private itself.
     data_dir.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
-    with EmbeddedServer(data_dir / "postgres", find_binaries(environ)) as server:
+    with EmbeddedServer(data_dir / assemble.EMBEDDED_DIR, find_binaries(environ)) as server:
+        if server.adopted:
+            raise AlreadyRunningError(f"another process runs Tenure on {data_dir}")
         yield RunningDatabase(url=server.address.database_url, server=server)
 
 

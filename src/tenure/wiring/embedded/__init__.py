@@ -14,7 +14,15 @@ directory meanwhile is given the running server's address.
 """
 
 from tenure.wiring.embedded.binaries import PgBinaries, find_binaries
-from tenure.wiring.embedded.server import EmbeddedServer, ServerAddress, erase
+from tenure.wiring.embedded.server import EmbeddedServer, ServerAddress, erase, running_address
 from tenure.wiring.embedded.throwaway import throwaway_server
 
-__all__ = ["EmbeddedServer", "PgBinaries", "ServerAddress", "erase", "find_binaries", "throwaway_server"]
+__all__ = [
+    "EmbeddedServer",
+    "PgBinaries",
+    "ServerAddress",
+    "erase",
+    "find_binaries",
+    "running_address",
+    "throwaway_server",
+]

@@ -89,6 +89,15 @@ class ServerAddress:
         return f"postgresql://{ROLE}:{self.password}@{host}:{self.port}/{DATABASE}"
 
 
+def running_address(data_dir: Path) -> ServerAddress | None:
+    """Address of the server that runs on a data directory now, whoever started it; None when none does."""
+    running = find_running(data_dir / "server" / "cluster")
+    if running is None:
+        return None
+    password = (data_dir / "password").read_text().strip()
+    return ServerAddress(port=running.port, socket_dir=running.socket_dir, password=password)
+
+
 class EmbeddedServer:
     """The PostgreSQL of one data directory. Start it on the main thread; it ends with the process at the latest.
 
@@ -128,11 +137,10 @@ class EmbeddedServer:
     @property
     def address(self) -> ServerAddress:
         """The address of the running server."""
-        running = find_running(self.data_dir / "server" / "cluster")
-        if running is None:
+        address = running_address(self.data_dir)
+        if address is None:
             raise EmbeddedPostgresError(f"The server of {self.data_dir} is not running. Hint: start it first.")
-        password = (self.data_dir / "password").read_text().strip()
-        return ServerAddress(port=running.port, socket_dir=running.socket_dir, password=password)
+        return address
 
     def start(self) -> ServerAddress:
         """Make the server run and return its address; it is ready for connections then."""
