@@ -150,6 +150,13 @@ async def test_a_failure_for_good_carries_code_summary_and_phase(desk):
     )
 
 
+async def test_an_error_that_was_not_written_for_customers_keeps_its_words_to_the_operator(desk):
+    error = RunError(error_class="X", message="t/acme/token: no space", code="object_store_failed", retryable=False)
+    export = await _run(desk, SPEC, Failed(error=error))
+
+    assert ("object_store_failed", "The export could not be made.") == (export.failure.code, export.failure.summary)
+
+
 async def test_a_retryable_failure_leaves_the_export_running_with_its_next_try(desk):
     export = await _run(desk, SPEC, Failed(error=RunError(error_class="X", message="slow", code="query_timeout")))
 

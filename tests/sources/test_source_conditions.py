@@ -264,3 +264,13 @@ def test_a_query_cannot_smuggle_in_a_second_statement(orders_url):
     chosen = dataset("SELECT 1 AS id, 'acme' AS tenant) AS d; SELECT * FROM (SELECT 1 AS id, 'acme' AS tenant")
     with opened(orders_url) as source, pytest.raises(SourceQueryError, match="SyntaxError"):
         source.columns(chosen)
+
+
+def test_ids_that_a_numeric_column_calls_equal_stay_two_tenants(source_url):
+    execute(source_url, "CREATE TABLE orders (id int PRIMARY KEY, tenant numeric)", "INSERT INTO orders VALUES (1, 1)")
+    rows = {}
+    for tenant in ("1", "1.0"):
+        with opened(source_url, tenant=tenant) as source:
+            rows[tenant] = source.count(request(dataset("SELECT * FROM orders"), tenant=tenant))
+
+    assert rows == {"1": 1, "1.0": 0}

@@ -10,6 +10,15 @@ from typing import assert_never
 
 import msgspec
 
+from tenure.core.errors import (
+    FormatCannotHoldError,
+    InvalidRequestError,
+    PackageMismatchError,
+    QueryTimeoutError,
+    RowLimitExceededError,
+    SourceQueryError,
+    SourceUnavailableError,
+)
 from tenure.core.export import Channel, Delivery, ExportFailure, ExportOrder, ExportStatus, Package
 from tenure.core.job import JobEnd, NewJob
 from tenure.core.lifecycle import JobState
@@ -19,6 +28,19 @@ from tenure.store import deliveries, exports
 from tenure.store.database import Connection
 from tenure.store.exports import SettledExport
 
+CUSTOMER_CODES = frozenset(
+    error.code
+    for error in (
+        FormatCannotHoldError,
+        InvalidRequestError,
+        PackageMismatchError,
+        QueryTimeoutError,
+        RowLimitExceededError,
+        SourceQueryError,
+        SourceUnavailableError,
+    )
+)
+"""Errors whose messages are written for the customer."""
 UNKNOWN_FAILURE = ExportFailure(code="internal", summary="The export could not be made.")
 
 
@@ -67,9 +89,9 @@ def _failure(end: JobEnd) -> ExportFailure:
         return ExportFailure(code="quarantined", summary=summary, phase=end.error_phase)
     if end.error_code is None:
         return UNKNOWN_FAILURE
-    return ExportFailure(
-        code=end.error_code, summary=end.error_message or UNKNOWN_FAILURE.summary, phase=end.error_phase
-    )
+    # Words written for customers pass; anything else may name paths, hosts or values, and stays in the run record.
+    words = end.error_message if end.error_code in CUSTOMER_CODES else None
+    return ExportFailure(code=end.error_code, summary=words or UNKNOWN_FAILURE.summary, phase=end.error_phase)
 
 
 def _notice(end: JobEnd, settled: SettledExport, ended: _Ended, expires_at: datetime | None) -> Notice:

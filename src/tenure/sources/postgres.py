@@ -143,8 +143,7 @@ class PostgresSource:
                 name=name,
                 type_name=_text(types, place, 0),
                 cast_name=_text(types, place, 1),
-                loose_equality=_text(types, place, 2) == "t",
-                boolean=_text(types, place, 3) == "t",
+                boolean=_text(types, place, 2) == "t",
             )
             for place, name in enumerate(names)
         }

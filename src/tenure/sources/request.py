@@ -34,8 +34,6 @@ class SourceColumn:
     """For people and the manifest, with its modifier: `numeric(12,2)`."""
     cast_name: str
     """For casting a literal: without modifier, so that nothing is rounded or cut on the way in."""
-    loose_equality: bool = False
-    """The type is text but not PostgreSQL's own (citext, say): `=` may call different texts equal."""
     boolean: bool = False
 
 

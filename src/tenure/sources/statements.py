@@ -32,7 +32,6 @@ SESSION = {
 COLUMN_TYPES = """
 SELECT format_type(given.oid, given.modifier),
        format_type(given.oid, -1),
-       base.typcategory = 'S' AND base.typnamespace <> 'pg_catalog'::regnamespace,
        base.oid = 'bool'::regtype
   FROM unnest({oids}::oid[], {modifiers}::int4[]) WITH ORDINALITY AS given (oid, modifier, place)
   JOIN pg_catalog.pg_type AS type ON type.oid = given.oid
@@ -147,9 +146,9 @@ def _condition(request: ReadRequest, columns: Columns) -> sql.Composed:
 def _conditions(request: ReadRequest, columns: Columns) -> Iterator[sql.Composed]:
     tenant = columns[request.dataset.tenant_column]
     yield sql.SQL("{} = {}").format(_column(tenant.name), _cast(request.tenant_id, tenant))
-    if tenant.loose_equality:
-        # citext calls `Acme` and `acme` equal; two tenants may be called so.
-        yield sql.SQL('{}::text COLLATE "C" = {}').format(_column(tenant.name), sql.Literal(request.tenant_id))
+    # The first finds the rows, by an index if there is one; this one is exact. citext and nondeterministic collations
+    # call `Acme` and `acme` equal, and numeric calls 1 and 1.0 equal: two tenants may be called so.
+    yield sql.SQL('{}::text COLLATE "C" = {}').format(_column(tenant.name), sql.Literal(request.tenant_id))
     if request.dataset.cutoff_column is not None:
         cutoff = columns[request.dataset.cutoff_column]
         yield sql.SQL("{} <= {}").format(_column(cutoff.name), _cast(request.cutoff.isoformat(), cutoff))

@@ -6,6 +6,7 @@ It dies with its parent: by the kernel's parent-death signal where there is one,
 """
 
 import asyncio
+import contextlib
 import importlib
 import inspect
 import os
@@ -82,6 +83,7 @@ class Child:
         while True:
             start = self._starts.get()
             ended = self._run(kinds[start.claim.kind], start)
+            _flush_output()
             try:
                 self.send(ended)
             except FrameTooLargeError as error:
@@ -129,6 +131,13 @@ class Child:
     def _call(self, kind: Kind, context: RunContext) -> Any:
         value = kind.handler(context)
         return asyncio.run(value) if inspect.iscoroutine(value) else value
+
+
+def _flush_output() -> None:
+    """What the handler printed belongs to its run, not to the next one. A handler may have closed its output."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
 
 
 def _exit_with_group() -> None:

@@ -2,10 +2,13 @@
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import signal
 import socket
+import struct
 import sys
+import termios
 from collections import deque
 from dataclasses import dataclass, field
 from io import BufferedWriter
@@ -18,6 +21,8 @@ from tenure.engine.isolation.work import StopReason, Work, cut
 START_SECONDS = 30.0
 LINGER_SECONDS = 1.0
 """After a child's end its last words are read for this long; what it left behind may hold the pipes open for ever."""
+LOG_CATCH_UP_STEPS_MAX = 1_000
+"""A millisecond or less each: a child that goes on printing is not waited for longer."""
 RUNS_PER_CHILD_MAX = 100
 """A child is replaced after this many runs, so that a leak in a handler stays small."""
 
@@ -38,6 +43,8 @@ class ChildProcess:
     log: deque[str] = field(default_factory=lambda: deque(maxlen=limits.LOG_TAIL_LINES_MAX))
     log_task: "asyncio.Task[None] | None" = None
     runs: int = 0
+    log_idle: bool = False
+    """The log has nothing in hand: it waits for the pipe."""
 
     @classmethod
     async def start(cls, factory: str) -> "ChildProcess":
@@ -84,6 +91,7 @@ class ChildProcess:
         if frame is None:
             self.kill()
             await self.process.wait()
+        await self._catch_up_with_log()
         return self._end(work, frame)
 
     @property
@@ -166,10 +174,26 @@ class ChildProcess:
             return Failed(error=frame.error, usage=usage)
         return _stopped(work, usage, code)
 
+    async def _catch_up_with_log(self) -> None:
+        """What the child printed before its last word is in the pipe by now; read it before the run is recorded."""
+        for _ in range(LOG_CATCH_UP_STEPS_MAX):
+            if self.output_pipe.is_closing():
+                return
+            descriptor = self.output_pipe.get_extra_info("pipe").fileno()
+            waiting = struct.unpack("i", fcntl.ioctl(descriptor, termios.FIONREAD, b"\0" * 4))[0]
+            await asyncio.sleep(0.001 if waiting else 0)
+            if not waiting and self.log_idle:
+                return
+
     async def _keep_log(self) -> None:
         """Drain what the child prints, however much, and keep the last lines."""
         line = b""
-        while block := await self.output.read(65_536):
+        while True:
+            self.log_idle = True
+            block = await self.output.read(65_536)
+            self.log_idle = False
+            if not block:
+                break
             *lines, line = (line + block).split(b"\n")
             line = line[-4_096:]
             self.log.extend(text[-4_096:].decode(errors="replace") for text in lines)

@@ -107,7 +107,8 @@ def succeeded(value: Any, usage: RunUsage | None = None) -> RunEnd:
 def run_error(error: BaseException) -> RunError:
     """What a run record keeps of an exception, bounded. Exceptions of no known kind are retryable."""
     known = error if isinstance(error, TenureError) else None
-    text = "".join(traceback.format_exception(error))
+    # Of an error of ours the cause is left out: a driver's words may quote rows.
+    text = "".join(traceback.format_exception(error, chain=known is None))
     return RunError(
         error_class=type(error).__name__,
         message=cut(str(error) or type(error).__name__, limits.MESSAGE_CHARS_MAX),
