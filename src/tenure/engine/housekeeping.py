@@ -6,7 +6,6 @@ from tenure.core.job import JobEnd
 from tenure.core.lifecycle import JobState
 from tenure.engine.events import Fact, FactName, Observer
 from tenure.engine.handlers import Kinds
-from tenure.engine.settle import ring
 from tenure.store import doorbells, jobs, lanes, queues, runs
 from tenure.store.database import Database
 
@@ -30,10 +29,11 @@ async def reap_lapsed(database: Database, kinds: Kinds, observe: Observer) -> in
             reaped = await jobs.reap(connection, batch)
             for end, _ in reaped:
                 await kinds.tell(connection, end)
+            for queue in sorted({queue for end, queue in reaped if end.state is JobState.QUEUED}):
+                await doorbells.ring(connection, queue)
         for end, _ in reaped:
             detail = f"the lease ran out; the job is {end.state}"
             observe(_fact(FactName.LEASE_LAPSED, end, detail))
-        await ring(database, {queue for end, queue in reaped if end.state is JobState.QUEUED})
         count += len(reaped)
     return count
 

@@ -121,11 +121,3 @@ class Settler:
 
     def _tell(self, name: FactName, detail: str, ended: EndedRun) -> None:
         self._observe(Fact.of(name, ended.live.claim, detail))
-
-
-async def ring(database: Database, queue_names: set[str]) -> None:
-    """Wake the workers of queues that got jobs back."""
-    if queue_names:
-        async with database.transaction() as connection:
-            for queue in sorted(queue_names):
-                await doorbells.ring(connection, queue)

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -30,7 +30,6 @@ from tenure.wiring.settings import Settings
 
 READY_SECONDS = 60.0
 STOP_SECONDS = 40.0
-WATCH_SECONDS = 0.2
 RESTART_SECONDS = 1.0
 """A process that ends by itself is started again after this, so that one that cannot start does not spin."""
 FIRST_KEYS_FILE = "first-keys.json"
@@ -155,7 +154,7 @@ class Installation:
         ]
 
     def watch(self) -> None:
-        """Start again what ended by itself; call it every `WATCH_SECONDS` or so."""
+        """Start again what ended by itself; call it a few times a second."""
         for process in self._processes:
             if process.process is not None and process.process.poll() is not None:
                 process.ended_at = process.ended_at or time.monotonic()
@@ -201,13 +200,6 @@ def choose_port(host: str, wanted: int, *, fixed: bool) -> int:
     if fixed:
         raise StartError(f"port {wanted} on {host} is in use; choose another with --port")
     return _bind(host, 0)
-
-
-def wait_until(stop_asked: Callable[[], bool], tick: Callable[[], None]) -> None:
-    """Keep ticking until somebody asks to stop."""
-    while not stop_asked():
-        tick()
-        time.sleep(WATCH_SECONDS)
 
 
 def _bind(host: str, port: int) -> int:
